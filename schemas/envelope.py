@@ -1,0 +1,98 @@
+"""The envelope on every event, and how an event gets its identity.
+
+Pure code builds events with the `UNSTAMPED` envelope; the shell stamps them with ids and times. The id is the UUIDv5 of
+run, kind and natural key, so that emitting a derived event again gives the same bytes.
+"""
+
+import uuid
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import ClassVar, Protocol, TypeVar
+
+_NAMESPACE = uuid.UUID("6f1d1c7e-5e4b-5d0a-9a53-0d6b5c1f2a90")
+
+
+class Producer(StrEnum):
+    """The role that wrote an event; never a process."""
+
+    LEARNER = "learner"
+    ROLLOUT = "rollout"
+    MEASURE = "measure"
+    SELECT = "select"
+    SYNTHESIS = "synthesis"
+    OPERATOR = "operator"
+    READER = "reader"
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """Identity and provenance.
+
+    event_id: UUIDv5 of run, kind and natural key. occurred_at: microseconds since the epoch, from the caller's clock;
+    a derived event copies its cause's. causation_id: the event this one follows from. correlation_id: the story it
+    belongs to (a group, a seed, a step).
+    """
+
+    event_id: str
+    run_id: str
+    occurred_at: int
+    producer: str
+    causation_id: str | None = None
+    correlation_id: str | None = None
+
+
+UNSTAMPED = Envelope("", "", 0, "")
+
+
+class Event(Protocol):
+    """What every event type offers. `natural_key` are the parts that name the fact within its run."""
+
+    KIND: ClassVar[str]
+
+    @property
+    def envelope(self) -> Envelope: ...
+
+    @property
+    def natural_key(self) -> tuple[str, ...]: ...
+
+
+E = TypeVar("E", bound=Event)
+
+
+def event_id(run_id: str, kind: str, natural_key: tuple[str, ...]) -> str:
+    """The UUIDv5 of run, kind and natural key; parts are joined unambiguously."""
+    parts = (run_id, kind, *natural_key)
+    return str(uuid.uuid5(_NAMESPACE, "".join(f"{len(part)}:{part}" for part in parts)))
+
+
+def stamp(
+    event: E,
+    *,
+    run_id: str,
+    occurred_at: int,
+    producer: str,
+    cause: Envelope | None = None,
+    correlation_id: str | None = None,
+) -> E:
+    """The event with its envelope. Without a correlation id it takes the cause's."""
+    envelope = Envelope(
+        event_id=event_id(run_id, event.KIND, event.natural_key),
+        run_id=run_id,
+        occurred_at=occurred_at,
+        producer=producer,
+        causation_id=cause.event_id if cause else None,
+        correlation_id=correlation_id if correlation_id is not None else (cause.correlation_id if cause else None),
+    )
+    return replace(event, envelope=envelope)  # type: ignore[type-var]
+
+
+def derive(event: E, cause: Envelope, producer: str, correlation_id: str | None = None) -> E:
+    """An event that follows from `cause`: same run, same time, so that deriving it again gives the same bytes."""
+    return stamp(
+        event,
+        run_id=cause.run_id,
+        occurred_at=cause.occurred_at,
+        producer=producer,
+        cause=cause,
+        correlation_id=correlation_id,
+    )
