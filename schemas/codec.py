@@ -83,7 +83,7 @@ def decode(data: bytes) -> Any:
     body.seek(HEADER_BYTES)
     try:
         event = reader.decode(fastavro.schemaless_reader(body, reader.writer, reader.reader))
-    except Exception as error:  # noqa: BLE001  hostile bytes fail in many ways, all of them the same fact
+    except Exception as error:
         raise UndecodableError(f"{reader.kind} does not decode: {type(error).__name__}") from error
     if body.tell() != len(data):
         raise UndecodableError(f"{reader.kind} has {len(data) - body.tell()} trailing bytes")

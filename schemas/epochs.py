@@ -76,9 +76,10 @@ class StepOpened:
 class StepClosed:
     """What a step came to.
 
-    groups: train groups by the seals: measured, missing (no live slot), flat (no variance), trained and stale. progress:
-    mean progress over live attempts. loss, kl, entropy (nats per token), clip_share, gradient_norm are None where nothing
-    was trained. response_length: sampled tokens per attempt. idle_seconds: time the learner waited, by cause.
+    Train groups by the seals: measured, missing (no live slot), flat (no variance), trained, stale (policy too old);
+    unmatched counts attempts whose trajectory was not found. progress: mean over live attempts. loss, kl, entropy
+    (nats per token), clip_share, gradient_norm are None where nothing was trained. response_length: sampled tokens per
+    attempt. idle_seconds: time the learner waited, by cause.
     """
 
     KIND: ClassVar[str] = "StepClosed"

@@ -129,7 +129,7 @@ class TaskInjected:
 
 @dataclass(frozen=True, slots=True)
 class TaskRetired:
-    """A member leaves. mean and phi are exact (``numerator/denominator``, empty if never measured); evidence: groups."""
+    """A member leaves. mean, phi: exact, ``numerator/denominator``, empty if never measured; evidence: group ids."""
 
     KIND: ClassVar[str] = "TaskRetired"
     generation: int

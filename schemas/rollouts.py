@@ -41,8 +41,8 @@ class FailureReason(StrEnum):
 class GroupRequested:
     """Asks for K attempts at a task.
 
-    seed: the run's; attempt randomness is a hash of (seed, group, attempt). deadline: microseconds since the epoch; only
-    the learner judges it. pool_offset: the worker folds `rods.pool` up to (excluding) it before it looks the task up.
+    seed: the run's; attempt randomness is a hash of (seed, group, attempt). deadline: microseconds since the epoch;
+    only the learner judges it. pool_offset: the worker folds `rods.pool` up to (excluding) it before a look-up.
     """
 
     KIND: ClassVar[str] = "GroupRequested"
@@ -128,7 +128,7 @@ class ExpectedGroup:
 class BarrierReached:
     """Closes a step on one partition: what was expected there, and the rules to measure it by.
 
-    last_of_epoch: the seal of this barrier carries the whole state of the partition. pool_offset travels on to the seeds.
+    last_of_epoch: this barrier's seal carries the whole state of the partition. pool_offset travels to the seeds.
     """
 
     KIND: ClassVar[str] = "BarrierReached"

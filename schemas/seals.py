@@ -45,8 +45,8 @@ class SealedGroup:
     """A group as a step's barrier found it.
 
     execution: the winning one, empty where the group is missing. passed: slot by slot, turns passed or None where the
-    slot failed; reasons: slot by slot, the failure or empty. state: the task's after this step; a group without a live slot leaves it as it
-    was. boundary: zone is boundary and the window's variance exceeds min_variance.
+    slot failed; reasons: slot by slot, the failure or empty. state: the task's after this step; a group without a live
+    slot leaves it as it was. boundary: zone is boundary and the window's variance exceeds min_variance.
     """
 
     group: str
