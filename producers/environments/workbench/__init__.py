@@ -1,0 +1,1 @@
+"""The built-in environment: files, a calendar, a wallet and contacts, in a language small enough to learn on a CPU."""

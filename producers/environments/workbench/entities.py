@@ -1,0 +1,80 @@
+"""The closed lists of names and numbers that a workbench task may speak of.
+
+Every name is a single word and belongs to exactly one list, so that a value tells its own kind. The lists are closed
+on purpose: a word-level tokenizer covers all of them, and a name the model invents is refused.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+Value = str | int
+LARGEST = 99
+
+
+class Kind(StrEnum):
+    """What a value stands for. TEXT is any single value; LISTING is a result of several values and feeds nothing."""
+
+    FILE = "file"
+    FOLDER = "folder"
+    EVENT = "event"
+    PERSON = "person"
+    DAY = "day"
+    CITY = "city"
+    HOUR = "hour"
+    AMOUNT = "amount"
+    TEXT = "text"
+    LISTING = "listing"
+
+
+FILES = tuple(
+    "notes report budget recipe letter essay draft plan invoice receipt poem story manual novel thesis memo "
+    "script outline summary diary ledger survey contract resume sketch slides roster checklist journal backup".split()
+)
+FOLDERS = tuple(
+    "archive work home school photos music taxes drafts travel recipes projects inbox trash shared private garden".split()
+)
+EVENTS = tuple(
+    "meeting party lunch dinner workshop concert training picnic review interview lecture wedding match hike exam "
+    "seminar dentist haircut rehearsal yoga swim breakfast demo retreat".split()
+)
+PEOPLE = tuple(
+    "anna bob carla david emma felix greta henry iris jack karen leo maria nina oscar paula quinn rosa sam tina umar "
+    "vera walter xenia yusuf zoe alan bella chris diana".split()
+)
+DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+CITIES = tuple("paris london berlin madrid rome vienna oslo cairo tokyo lima delhi dublin lisbon prague".split())
+HOURS = tuple(range(8, 21))
+AMOUNTS = tuple(range(LARGEST + 1))
+
+NAMES: Mapping[Kind, tuple[str, ...]] = {
+    Kind.FILE: FILES,
+    Kind.FOLDER: FOLDERS,
+    Kind.EVENT: EVENTS,
+    Kind.PERSON: PEOPLE,
+    Kind.DAY: DAYS,
+    Kind.CITY: CITIES,
+}
+_KIND_OF_NAME: Mapping[str, Kind] = {name: kind for kind, names in NAMES.items() for name in names}
+
+
+def kind_of(value: Value) -> Kind | None:
+    """The kind of a single value; a number counts as an amount. None for a value outside the lists."""
+    if isinstance(value, int):
+        return Kind.AMOUNT if 0 <= value <= LARGEST and not isinstance(value, bool) else None
+    return _KIND_OF_NAME.get(value)
+
+
+def belongs(value: object, kind: Kind) -> bool:
+    """Whether a value of unknown origin may stand where `kind` is asked for."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return False
+    if kind is Kind.HOUR:
+        return value in HOURS
+    if kind is Kind.TEXT:
+        return kind_of(value) is not None
+    return kind_of(value) is kind
+
+
+def show(value: Value) -> str:
+    """A value as requests, calls and results write it: names in quotes, numbers bare."""
+    return str(value) if isinstance(value, int) else f"'{value}'"
