@@ -70,7 +70,8 @@ class PartitionSealed:
 
     barrier_offset: where the barrier stands in `rods.rollouts`; outside the digest. digest: sha256 over the decision
     content of all chunks. groups: those expected, ordered by task id. state: with last_of_epoch, every task's state.
-    late, duplicate, refused: counts since the last seal; metrics, outside the digest.
+    late, duplicate, refused: counts since the last seal; metrics, outside the digest. generation: the newest learner's
+    that the partition had seen, so that a fold rebuilt from seals still ignores older learners; outside the digest.
     """
 
     KIND: ClassVar[str] = "PartitionSealed"
@@ -90,6 +91,7 @@ class PartitionSealed:
     late: int
     duplicate: int
     refused: int
+    generation: int = 0
     envelope: Envelope = UNSTAMPED
 
     @property
