@@ -29,6 +29,7 @@ def _die_with(parent: int) -> None:
 def main(arguments: list[str]) -> None:
     """Binds this process to its parent and becomes the command."""
     _die_with(int(arguments[0]))
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     os.execvp(arguments[1], arguments[1:])  # noqa: S606
 
 
