@@ -11,6 +11,10 @@ Value = str | int
 LARGEST = 99
 
 
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
 class Kind(StrEnum):
     """What a value stands for. TEXT is any single value; LISTING is a result of several values and feeds nothing."""
 
@@ -26,23 +30,23 @@ class Kind(StrEnum):
     LISTING = "listing"
 
 
-FILES = tuple(
+FILES = _names(
     "notes report budget recipe letter essay draft plan invoice receipt poem story manual novel thesis memo "
-    "script outline summary diary ledger survey contract resume sketch slides roster checklist journal backup".split()
+    "script outline summary diary ledger survey contract resume sketch slides roster checklist journal backup"
 )
-FOLDERS = tuple(
-    "archive work home school photos music taxes drafts travel recipes projects inbox trash shared private garden".split()
+FOLDERS = _names(
+    "archive work home school photos music taxes drafts travel recipes projects inbox trash shared private garden"
 )
-EVENTS = tuple(
+EVENTS = _names(
     "meeting party lunch dinner workshop concert training picnic review interview lecture wedding match hike exam "
-    "seminar dentist haircut rehearsal yoga swim breakfast demo retreat".split()
+    "seminar dentist haircut rehearsal yoga swim breakfast demo retreat"
 )
-PEOPLE = tuple(
+PEOPLE = _names(
     "anna bob carla david emma felix greta henry iris jack karen leo maria nina oscar paula quinn rosa sam tina umar "
-    "vera walter xenia yusuf zoe alan bella chris diana".split()
+    "vera walter xenia yusuf zoe alan bella chris diana"
 )
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-CITIES = tuple("paris london berlin madrid rome vienna oslo cairo tokyo lima delhi dublin lisbon prague".split())
+CITIES = _names("paris london berlin madrid rome vienna oslo cairo tokyo lima delhi dublin lisbon prague")
 HOURS = tuple(range(8, 21))
 AMOUNTS = tuple(range(LARGEST + 1))
 

@@ -1,14 +1,14 @@
 """A workbench attempt: the policy's world beside a twin that only the ground truth touches.
 
 A turn passes when the two worlds are equal, each ground-truth result occurs as often among this turn's results, and no
-more than `SURPLUS_CALLS` calls were made beyond the ground truth's; a turn without ground truth passes only when no call was made.
-Strict where BFCL is lenient, so that surplus reads are no free lunch for a policy that trains here.
+more than `SURPLUS_CALLS` calls were made beyond the ground truth's; a turn without ground truth passes only when no
+call was made. Strict where BFCL is lenient, so that surplus reads are no free lunch for a policy that trains here.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 
 from producers.environments.errors import EnvironmentFault
+from producers.environments.judge import responses_match, states_match
 from producers.environments.port import CallResult, Tool
 from producers.environments.workbench.tools import tools_of
 from producers.environments.workbench.world import World
@@ -48,8 +48,8 @@ class WorkbenchEnvironment:
         """Whether the turn passed; closes it. Raises EnvironmentFault where a ground-truth call does not run."""
         turn = self._current()
         expected = [self._expect(text) for text in turn.ground_truth]
-        passed = self._few_enough(turn) and not Counter(expected) - Counter(self._results)
-        passed = passed and self._world.state() == self._twin.state()
+        passed = self._few_enough(turn) and responses_match(self._results, expected)
+        passed = passed and states_match(self._world.domains.values(), self._twin.domains.values())
         self._turn, self._made, self._results = self._turn + 1, 0, []
         return passed
 

@@ -23,7 +23,6 @@ from schemas.task import Category, TaskDefinition, Turn
 
 SPLITS = ("train", "heldout")
 SOURCE = "workbench"
-_DRAWS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ def generate(seed: int, index: int, split: str, dial: Dial = NORMAL) -> TaskDefi
 
 
 def split_of(initial_state: str) -> str:
-    """The split that a state belongs to; a variant with a patched state may change sides, its parent says where it is used."""
+    """The split that a state belongs to. A patched state may change sides; a variant is used where its parent is."""
     return SPLITS[_digest(initial_state) % 2]
 
 

@@ -1,8 +1,8 @@
 """Every tool of the workbench, declared: parameters, what must hold, what it returns and what it changes.
 
 A planner needs nothing else: it samples a tool, takes a KNOWN argument from what exists in a live simulator, a NEW one
-from the closed lists, and lets a result of kind K feed a later parameter of kind K. A tool that returns a kind may feed;
-one that returns None changes the state and answers "done".
+from the closed lists, and lets a result of kind K feed a later parameter of kind K. A tool that returns a kind may
+feed; one that returns None changes the state and answers "done".
 """
 
 from collections.abc import Mapping
