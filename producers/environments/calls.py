@@ -113,18 +113,19 @@ class _Reader:
             raise CallError("only plain function names can be called")
         if func.id[0] == "_":
             raise CallError(f"{func.id[:80]} is private and cannot be called")
-        args = tuple([self.value(item, 0) for item in node.args])
-        kwargs = tuple([(self.keyword(item), self.value(item.value, 0)) for item in node.keywords])
+        value = self.value
+        args = tuple([value(item, 0) for item in node.args]) if node.args else ()
+        kwargs = tuple([(self.keyword(item.arg), value(item.value, 0)) for item in node.keywords])
         if len(kwargs) > 1 and len({name for name, _ in kwargs}) < len(kwargs):
             raise CallError("an argument is given twice")
         return Call(func.id, args, kwargs)
 
-    def keyword(self, node: ast.keyword) -> str:
-        if node.arg is None:
+    def keyword(self, name: str | None) -> str:
+        if name is None:
             raise CallError("starred arguments are not allowed")
-        if node.arg[0] == "_":
-            raise CallError(f"{node.arg[:80]} is private and cannot be an argument")
-        return node.arg
+        if name[0] == "_":
+            raise CallError(f"{name[:80]} is private and cannot be an argument")
+        return name
 
     def value(self, node: ast.expr, depth: int) -> Value:
         self.left -= 1
@@ -147,6 +148,8 @@ class _Reader:
     def constant(self, value: object) -> Value:
         kind = type(value)
         if kind is str:
+            if len(value) <= self.limits.string and value.isascii():  # type: ignore[arg-type,attr-defined]
+                return value  # type: ignore[return-value]
             return self.string(value)  # type: ignore[arg-type]
         if kind is int:
             if value.bit_length() > self.limits.int_bits:  # type: ignore[attr-defined]

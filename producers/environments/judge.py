@@ -24,16 +24,18 @@ def states_match(model_objects: Iterable[object], truth_objects: Iterable[object
         return False
 
 
-def responses_match(results_so_far: Sequence[str], required: Sequence[str]) -> bool:
+def responses_match(results_so_far: Sequence[str], required: Iterable[str]) -> bool:
     """Whether each required result occurs among the results so far at least as often as it is required.
 
     results_so_far: the model's results of the whole attempt, this turn included. required: the ground truth's results
-    of this turn alone. Order does not matter.
+    of this turn alone, taken one by one: after the first that is missing no more are asked for. Order does not matter.
     """
-    distinct = set(required)
-    if len(distinct) == len(required):
-        return all(result in results_so_far for result in required)
-    return all(results_so_far.count(result) >= required.count(result) for result in distinct)
+    unmatched = list(results_so_far)
+    for result in required:
+        if result not in unmatched:
+            return False
+        unmatched.remove(result)
+    return True
 
 
 def score(environment: Environment, turns_total: int, turns: Sequence[Sequence[str]]) -> tuple[bool, ...]:

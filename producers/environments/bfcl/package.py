@@ -4,6 +4,7 @@ import importlib
 import importlib.util
 import json
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ def data_folder() -> Path:
     return Path(spec.submodule_search_locations[0]) / "data"
 
 
+@cache
 def simulator_class(name: str) -> type[Any]:
     """The class of a simulator. Raises TaskSourceError for a name that no multi-turn task uses."""
     if name not in SIMULATOR_MODULES:

@@ -2,10 +2,14 @@
 
 import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from copy import deepcopy
+from functools import cache
 from types import FunctionType, MethodType
 from typing import Any
 
+from producers.environments.bfcl.package import simulator_class
 from producers.environments.calls import Call
 from producers.environments.errors import CallError, EnvironmentFault
 
@@ -45,15 +49,25 @@ class Simulators:
     def run(self, call: Call) -> tuple[str, bool]:
         """Runs one call: its result as text, and whether it did what it was asked. Exceptions become text."""
         try:
-            method = self.method(call.name)
-            if method is None:
-                raise CallError(f"name '{call.name}' is not defined")
-            if call.name in _GUARDED:
-                self._guard(call, method)
-            result = method(*call.args, **dict(call.kwargs))
+            result = self._invoke(call)
             return result_text(result), _succeeded(result)
         except Exception as error:  # noqa: BLE001 - whatever a simulator raises is an answer to the model
             return f"Error during execution: {error}", False
+
+    def replay(self, calls: Iterable[Call]) -> None:
+        """Runs calls for their effects alone."""
+        for call in calls:
+            with suppress(Exception):
+                self._invoke(call)
+
+    def _invoke(self, call: Call) -> object:
+        method = self.method(call.name)
+        if method is None:
+            raise CallError(f"name '{call.name}' is not defined")
+        if call.name in _GUARDED:
+            self._guard(call, method)
+        kwargs = {name: value if type(value) in _ATOMS else own(value) for name, value in call.kwargs}
+        return method(*map(own, call.args), **kwargs) if call.args else method(**kwargs)
 
     def _guard(self, call: Call, method: MethodType) -> None:
         """Refuses arguments that would keep a simulator busy or growing without bound. Raises CallError."""
@@ -74,35 +88,52 @@ class Simulators:
 _GUARDED = frozenset({"cp", "power", "logarithm", "square_root", "round_number"})
 
 
+_encode = json.JSONEncoder().encode
+
+
 def result_text(result: object) -> str:
     """A result as the package writes it: text as it is, a dict as JSON where it can be, anything else by `str`."""
     if type(result) is str:
         return result
     if type(result) is dict:
         try:
-            return json.dumps(result)
+            return _encode(result)
         except Exception:  # noqa: BLE001 - the package falls back to str for whatever JSON refuses
             return str(result)
     return str(result)
+
+
+def own(value: Any) -> Any:
+    """A deep copy, by hand for what JSON can hold, since that is many times faster than `copy.deepcopy`."""
+    kind = type(value)
+    if kind in _ATOMS:
+        return value
+    if kind is dict:
+        return {key: item if type(item) in _ATOMS else own(item) for key, item in value.items()}
+    if kind is list:
+        return [item if type(item) in _ATOMS else own(item) for item in value]
+    return deepcopy(value)
+
+
+_ATOMS = frozenset({str, int, float, bool, type(None)})
 
 
 def _build(kind: type[Any], state: Mapping[str, Any], long_context: bool) -> Any:
     simulator = kind()
     name = kind.__name__
     if name not in _STATELESS:
-        simulator._load_scenario(state, long_context=long_context)
+        _loader(name)(simulator, state, long_context=long_context)
         if long_context and name in _BORROWED:
             for attribute in _BORROWED[name]:
-                setattr(simulator, attribute, _own(getattr(simulator, attribute)))
+                setattr(simulator, attribute, own(getattr(simulator, attribute)))
     return simulator
 
 
-def _own(value: Any) -> Any:
-    if type(value) is dict:
-        return {key: _own(item) for key, item in value.items()}
-    if type(value) is list:
-        return [_own(item) for item in value]
-    return value
+@cache
+def _loader(name: str) -> Callable[..., None]:
+    """The class's own `_load_scenario`, with `own` where it copies its default state, which is most of its time."""
+    load: FunctionType = simulator_class(name).__dict__["_load_scenario"]
+    return FunctionType(load.__code__, {**load.__globals__, "deepcopy": own}, load.__name__, load.__defaults__)
 
 
 def _succeeded(result: object) -> bool:
