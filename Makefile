@@ -1,0 +1,68 @@
+# One command board: `make help`. Everything runs from .venv, which the first command builds from the locks.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+MARK ?= not kafka
+TESTS ?=
+ARGS ?=
+RUN_READY := .venv/.ready-run
+DEV_READY := .venv/.ready-dev
+export OMP_NUM_THREADS ?= 1
+
+.DEFAULT_GOAL := help
+.PHONY: help install run test check lint format types imports compatibility lock golden bench-verdicts bench-learning clean
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(RUN_READY): requirements.lock pyproject.toml
+	@test -n "$(PYTHON)" && $(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' \
+		|| { echo "Python 3.11 is needed; name one with PYTHON=/path/to/python3.11." >&2; exit 2; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(DEV_READY): $(RUN_READY) requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-dev.lock
+	@touch $@
+
+install: $(RUN_READY)  ## what `run` needs, into .venv
+
+run: $(RUN_READY)  ## five epochs of the whole loop on this machine (ARGS="--seed 2" adds flags)
+	@$(BIN)/rods run $(ARGS)
+
+test: $(DEV_READY)  ## all tests on the embedded broker (TESTS=path, MARK=expression)
+	@$(BIN)/python -m pytest -m "$(MARK)" $(TESTS) $(ARGS)
+
+check: lint types imports compatibility test  ## lint, types, imports, schema compatibility, tests
+
+lint: $(DEV_READY)  ## ruff, rules and format
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+format: $(DEV_READY)  ## let ruff repair and format
+	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
+
+types: $(DEV_READY)  ## mypy, strict
+	@$(BIN)/python -m mypy
+
+imports: $(DEV_READY)  ## the directions in which packages may import
+	@$(BIN)/lint-imports
+
+compatibility: $(DEV_READY)  ## schema files, index and golden bytes against the event types
+	@$(BIN)/python -m pytest -q tests/schemas/test_evolution.py tests/schemas/test_golden.py
+
+golden: $(DEV_READY)  ## golden bytes for schema versions that have none yet
+	@$(BIN)/python tests/golden/write_events.py
+
+lock:  ## resolve requirements.lock and requirements-dev.lock anew
+	@.ci/lock
+
+bench-verdicts: $(DEV_READY)  ## our BFCL verdicts against bfcl_eval's checker: agreement and speed
+	@$(BIN)/python -m benchmarks.verdicts $(ARGS)
+
+bench-learning: $(DEV_READY)  ## three seeds, a control and a static pool from the warm start
+	@$(BIN)/python -m benchmarks.learning $(ARGS)
+
+clean:  ## remove .venv and caches; runs/ stays
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
