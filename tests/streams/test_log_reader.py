@@ -1,0 +1,61 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rods.broker import EmbeddedBroker, create_topics
+from schemas.topics import Topic
+from streams.log_reader import LogError, LogTail, end_offsets, log_producer, read_all, send, send_all
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with EmbeddedBroker(Path(tmp_path_factory.mktemp("broker"), "log")) as embedded:
+        yield embedded.address
+
+
+async def _write(address: str, topic: str, partition: int, values: list[bytes]) -> list[int]:
+    async with log_producer(address) as producer:
+        return await send_all(producer, topic, partition, [("k", value) for value in values])
+
+
+async def test_what_is_sent_is_read_in_order_from_its_partition_up_to_the_end_at_the_call(broker: str) -> None:
+    await create_topics(broker, "order.", 2)
+    topic = Topic.ROLLOUTS.named("order.")
+    values = [f"value {number}".encode() for number in range(1200)]
+    assert await _write(broker, topic, 1, values) == list(range(1200))
+    records = [record async for record in read_all(broker, topic, 1)]
+    assert [record.value for record in records] == values
+    assert [record.offset for record in records] == list(range(1200))
+    assert records[0].key == b"k"
+    assert [record async for record in read_all(broker, topic, 0)] == []
+    assert [record.offset async for record in read_all(broker, topic, 1, 1190, 1193)] == [1190, 1191, 1192]
+
+
+async def test_the_end_of_a_partition_counts_every_record_of_its_last_batch(broker: str) -> None:
+    await create_topics(broker, "end.", 3)
+    topic = Topic.ROLLOUTS.named("end.")
+    await _write(broker, topic, 1, [b"x"] * 321)
+    await _write(broker, topic, 2, [b"x"])
+    assert await end_offsets(broker, [(topic, 0), (topic, 1), (topic, 2)]) == {
+        (topic, 0): 0,
+        (topic, 1): 321,
+        (topic, 2): 1,
+    }
+    assert [record async for record in read_all(broker, topic, 1, 321)] == []
+
+
+async def test_an_event_near_8_mib_travels(broker: str) -> None:
+    await create_topics(broker, "large.", 1)
+    topic = Topic.TRAJECTORIES.named("large.")
+    value = bytes(8 * 1024 * 1024)
+    async with log_producer(broker) as producer:
+        assert await send(producer, topic, 0, "task", value) == 0
+    assert [record.value async for record in read_all(broker, topic, 0)] == [value]
+
+
+async def test_an_offset_that_the_broker_does_not_have_stops_the_reader(broker: str) -> None:
+    await create_topics(broker, "lost.", 1)
+    with pytest.raises(LogError, match=r"lost\.pool/0 holds offsets 0 to 0, and 7 is to be read next"):
+        async with LogTail(broker, {(Topic.POOL.named("lost."), 0): 7}):
+            pass
