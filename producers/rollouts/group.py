@@ -1,8 +1,8 @@
 """Groups of attempts, in lockstep: every round, one batch of all live attempts of all groups goes to the policy.
 
-Attempts start as others end, so that the batch stays full and memory bounded. What an attempt does follows from its task
-and its seed, never from its neighbours. A fault in one attempt's environment leaves the others alone; a fault of the
-policy fails the attempts of that batch.
+Attempts start as others end, so that the batch stays full and memory bounded. What an attempt does follows from its
+task and its seed, never from its neighbours. A fault in one attempt's environment leaves the others alone; a fault of
+the policy fails the attempts of that batch.
 """
 
 import time
