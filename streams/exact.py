@@ -1,7 +1,7 @@
 """Rewards as rationals: mean, φ and sample variance of progress, exact, compared exactly with decimal thresholds.
 
 Folds keep integers: n live slots, Σp and Σp² of their passed turns, T turns in total. A float sum of 16 equal rewards
-shows a variance above zero for half of the constant vectors; integers never do. Floats are for show: `shown` divides once.
+shows a variance above zero for half of the constant vectors; integers never do. `shown` makes the float for people.
 """
 
 from collections.abc import Sequence

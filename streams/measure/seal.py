@@ -1,0 +1,110 @@
+"""A partition's seal: its digest, its chunks, and one view of them again.
+
+The digest covers decision content in canonical order: never offsets, clocks, generations, run, execution or trajectory
+ids, policy versions or counts of deliveries. So any run of the same content gives it again.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from schemas.rules import canonical_json
+from schemas.seals import PartitionSealed, SealedGroup, TaskState
+from streams.errors import UnassembledSealError
+
+MAX_CHUNK_BYTES = 4 * 1024 * 1024
+MAX_RULES_BYTES = 256 * 1024
+_ENVELOPE_BYTES = 16 * 1024
+_INTEGER_BYTES = 10
+
+
+def seal_digest(seal: PartitionSealed) -> str:
+    """sha256, hexadecimal, of the decision content of a whole seal (see `join_chunks`)."""
+    state = hashlib.sha256()
+    for part in _content(seal):
+        state.update(canonical_json(part).encode())
+        state.update(b"\n")
+    return state.hexdigest()
+
+
+def sealed(seal: PartitionSealed) -> tuple[PartitionSealed, ...]:
+    """A whole seal with its digest, in chunks that each encode to less than 4 MiB."""
+    digest = seal_digest(seal)
+    packs = list(_packs(seal))
+    return tuple(
+        [
+            replace(seal, chunk=chunk, chunks=len(packs), digest=digest, groups=groups, state=state)
+            for chunk, (groups, state) in enumerate(packs)
+        ]
+    )
+
+
+def join_chunks(chunks: Iterable[PartitionSealed]) -> PartitionSealed:
+    """The whole seal, as one of a single chunk with the first chunk's envelope. Raises UnassembledSealError."""
+    ordered = sorted(chunks, key=lambda seal: seal.chunk)
+    if not ordered or [seal.chunk for seal in ordered] != list(range(ordered[0].chunks)):
+        raise UnassembledSealError("a seal's chunks are not complete")
+    first = ordered[0]
+    if any(identity(seal) != identity(first) for seal in ordered):
+        raise UnassembledSealError(f"chunks of different seals of step {first.step}, partition {first.partition}")
+    groups = tuple([group for seal in ordered for group in seal.groups])
+    state = tuple([task for seal in ordered for task in seal.state])
+    return replace(first, chunk=0, chunks=1, groups=groups, state=state)
+
+
+def identity(seal: PartitionSealed) -> tuple[int, int, int, str]:
+    """What the chunks of one seal share: step, partition, number of chunks, digest."""
+    return (seal.step, seal.partition, seal.chunks, seal.digest)
+
+
+def _content(seal: PartitionSealed) -> Iterator[object]:
+    yield ["seal", seal.epoch, seal.step, seal.partition, seal.partitions, seal.last_of_epoch, seal.rules]
+    for group in seal.groups:
+        yield ["group", group.group, group.task, group.purpose, group.category, group.turns_total]
+        yield [group.passed, group.reasons, group.zone, group.boundary, _task_content(group.state)]
+    for state in seal.state:
+        yield ["state", _task_content(state)]
+
+
+def _task_content(state: TaskState) -> list[object]:
+    window = [[g.group, g.n, g.sum_passed, g.sum_squares, g.turns_total] for g in state.window]
+    return [state.task, state.category, window, state.visits, state.low_streak, state.high_streak]
+
+
+Pack = tuple[tuple[SealedGroup, ...], tuple[TaskState, ...]]
+
+
+def _packs(seal: PartitionSealed) -> Iterator[Pack]:
+    """Groups, then states, in order, filled up to an upper bound of their encoded size."""
+    room = MAX_CHUNK_BYTES - _ENVELOPE_BYTES - len(seal.rules.encode())
+    groups: list[SealedGroup] = []
+    states: list[TaskState] = []
+    used = 0
+    items: tuple[SealedGroup | TaskState, ...] = (*seal.groups, *seal.state)
+    for item in items:
+        size = _group_bound(item) if isinstance(item, SealedGroup) else _task_bound(item)
+        if used + size > room and (groups or states):
+            yield tuple(groups), tuple(states)
+            groups, states, used = [], [], 0
+        used += size
+        if isinstance(item, SealedGroup):
+            groups.append(item)
+        else:
+            states.append(item)
+    yield tuple(groups), tuple(states)
+
+
+def _group_bound(group: SealedGroup) -> int:
+    texts = (group.group, group.task, group.purpose, group.category, group.execution, group.zone)
+    slots = len(group.passed) * (2 * _INTEGER_BYTES + 2)
+    listed = _text_bound(group.reasons) + _text_bound(group.trajectories)
+    return _text_bound(texts) + slots + listed + _task_bound(group.state) + 8 * _INTEGER_BYTES
+
+
+def _task_bound(state: TaskState) -> int:
+    window = sum([_text_bound((group.group,)) + 4 * _INTEGER_BYTES for group in state.window])
+    return _text_bound((state.task, state.category)) + window + 5 * _INTEGER_BYTES
+
+
+def _text_bound(texts: Sequence[str]) -> int:
+    return sum([len(text.encode()) + 5 for text in texts])

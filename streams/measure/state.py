@@ -1,0 +1,100 @@
+"""What measure knows of one partition of `rods.rollouts`: frozen values that share structure.
+
+Between two barriers only `results` and the counts change; a barrier empties `results`. So everything that a seal does
+not carry can be folded again from the events after its barrier.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from schemas.envelope import Event
+from schemas.rollouts import RolloutFinished, TaskMeasured
+from schemas.rules import Rules
+from schemas.seals import PartitionSealed, TaskState
+
+
+class Shape(NamedTuple):
+    """What a barrier expects of a group. Results of other shapes are none of that group's."""
+
+    group: str
+    task: str
+    purpose: str
+    k: int
+    turns_total: int
+    category: str
+
+
+class Result(NamedTuple):
+    """The first result of its shape, and where it stands."""
+
+    offset: int
+    event: RolloutFinished
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Deliveries since the last seal that changed nothing. Metrics, never decisions.
+
+    late: results of a sealed step. duplicate: second results of a group and second barriers. refused: to the dead
+    letters. unexpected: results of groups that the barrier did not name. superseded: events of an older learner.
+    """
+
+    late: int = 0
+    duplicate: int = 0
+    refused: int = 0
+    unexpected: int = 0
+    superseded: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureState:
+    """One partition. epoch, step, partitions (N): of the last barrier, 0 before the first.
+
+    next_offset: the offset the fold expects next. generation: the newest learner's seen here. rules: the last
+    barrier's; before the first they serve the view alone.
+    """
+
+    partition: int
+    partitions: int = 0
+    next_offset: int = 0
+    epoch: int = 0
+    step: int = 0
+    generation: int = 0
+    rules: Rules = field(default_factory=Rules)
+    tasks: Mapping[str, TaskState] = field(default_factory=dict)
+    results: Mapping[Shape, Result] = field(default_factory=dict)
+    counts: Counts = Counts()
+
+    def counting(
+        self, *, late: int = 0, duplicate: int = 0, refused: int = 0, unexpected: int = 0, superseded: int = 0
+    ) -> "MeasureState":
+        """The state with deliveries counted."""
+        old = self.counts
+        counts = Counts(
+            old.late + late,
+            old.duplicate + duplicate,
+            old.refused + refused,
+            old.unexpected + unexpected,
+            old.superseded + superseded,
+        )
+        return replace(self, counts=counts)
+
+
+class Refusal(NamedTuple):
+    """An event for the dead letters, with the offset it stood at."""
+
+    offset: int
+    event: Event
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Evolved:
+    """What an event came to. seals: the chunks of one seal, in order; they cover every offset
+    below `state.next_offset`."""
+
+    state: MeasureState
+    measured: TaskMeasured | None = None
+    seals: tuple[PartitionSealed, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
