@@ -11,3 +11,10 @@ class ModelFolderError(LearnerError):
 
 class CheckpointError(LearnerError):
     """A checkpoint or a weights file that is missing, damaged, or not what its digest says."""
+
+
+class SupersededError(LearnerError):
+    """Another learner owns the run now; this one must stop writing."""
+
+    def __init__(self, generation: int) -> None:
+        super().__init__(f"another learner took over the run from generation {generation}; this one stops")

@@ -1,0 +1,141 @@
+"""The learner's side of the broker: one producer, one tail that feeds the views, and waits on them.
+
+Every write goes to an explicit partition and is acknowledged by all replicas before the call returns. The tail starts
+at offset 0 of every partition; the views fold what it brings, and `wait_until` wakes on each change.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from aiokafka import AIOKafkaProducer
+
+from schemas.codec import decode, encode
+from schemas.envelope import Event, Producer, stamp
+from schemas.errors import UndecodableError
+from schemas.topics import Topic
+from streams.log_reader import LogRecord, LogTail, Place, log_producer
+
+logger = logging.getLogger(__name__)
+
+Fold = Callable[[int, int, Any], None]
+"""partition, offset, event; None for bytes that are no event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """An event on its way: where to, and under which key."""
+
+    topic: Topic
+    partition: int
+    key: str
+    event: Any
+
+
+class LearnerLog:
+    """Owns the connections. `run_id` and `clock` (microseconds) stamp what is written.
+
+    `guard` is asked before every write and on every change; it raises when this learner must stop.
+    """
+
+    def __init__(self, broker: str, prefix: str, partitions: int, run_id: str, clock: Callable[[], int]) -> None:
+        self.broker, self.prefix, self.partitions = broker, prefix, partitions
+        self.run_id, self.clock = run_id, clock
+        self.guard: Callable[[], None] = lambda: None
+        self._folds: dict[str, Fold] = {}
+        self._changed = asyncio.Condition()
+        self._producer: AIOKafkaProducer | None = None
+        self._pump: asyncio.Task[None] | None = None
+
+    async def start(self, folds: Mapping[Topic, Fold]) -> None:
+        """Connects, and folds each topic from its start. Returns once the folds have reached today's end offsets."""
+        self._producer = log_producer(self.broker)
+        await self._producer.start()
+        self._folds = {topic.named(self.prefix): fold for topic, fold in folds.items()}
+        caught_up = asyncio.Event()
+        starts = {place: 0 for topic in folds for place in self._places(topic)}
+        self._pump = asyncio.create_task(self._follow(starts, caught_up), name="learner-log")
+        waiting = asyncio.create_task(caught_up.wait())
+        await asyncio.wait((self._pump, waiting), return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        self._raise_if_stopped()
+
+    async def stop(self) -> None:
+        """Closes the connections."""
+        if self._pump is not None:
+            self._pump.cancel()
+            await asyncio.gather(self._pump, return_exceptions=True)
+        if self._producer is not None:
+            await self._producer.stop()
+
+    async def write(self, writes: Iterable[Write]) -> list[int]:
+        """Stamps, sends, and waits for the acknowledgements. Offsets in order."""
+        assert self._producer is not None
+        self.guard()
+        now, pending = self.clock(), []
+        for write in writes:
+            value = encode(self._stamped(write.event, now))
+            name = write.topic.named(self.prefix)
+            pending.append(await self._producer.send(name, value, key=write.key.encode(), partition=write.partition))
+        return [(await future).offset for future in pending]
+
+    async def wait_until(self, condition: Callable[[], bool], seconds: float | None = None) -> bool:
+        """Waits for a view to satisfy `condition`; False where the time ran out. Raises what stopped the tail."""
+        try:
+            async with asyncio.timeout(seconds), self._changed:
+                while not condition():
+                    self.guard()
+                    self._raise_if_stopped()
+                    await self._changed.wait()
+        except TimeoutError:
+            return condition()
+        return True
+
+    async def read_from(self, starts: Mapping[Place, int]) -> list[Any]:
+        """The events from the given offsets up to the present ends, read anew. Topics by full name."""
+        events: list[Any] = []
+        async with LogTail(self.broker, dict(starts)) as tail:
+            async for batch in tail.until(await tail.ends()):
+                events += [event for record in batch if (event := _decoded(record)) is not None]
+        return events
+
+    def _stamped(self, event: Event, occurred_at: int) -> Event:
+        return stamp(event, run_id=self.run_id, occurred_at=occurred_at, producer=Producer.LEARNER)
+
+    def _places(self, topic: Topic) -> list[Place]:
+        return [(topic.named(self.prefix), partition) for partition in range(self.partitions if topic.by_task else 1)]
+
+    async def _follow(self, starts: Mapping[Place, int], caught_up: asyncio.Event) -> None:
+        try:
+            async with LogTail(self.broker, dict(starts)) as tail:
+                async for batch in tail.until(await tail.ends()):
+                    await self._fold(batch)
+                caught_up.set()
+                while True:
+                    await self._fold(await tail.poll(0.5))
+        finally:
+            async with self._changed:
+                self._changed.notify_all()
+
+    async def _fold(self, batch: list[LogRecord]) -> None:
+        if not batch:
+            return
+        async with self._changed:
+            for record in batch:
+                self._folds[record.topic](record.partition, record.offset, _decoded(record))
+            self._changed.notify_all()
+
+    def _raise_if_stopped(self) -> None:
+        if self._pump is not None and self._pump.done():
+            self._pump.result()
+            raise RuntimeError("the learner's tail of the log stopped")
+
+
+def _decoded(record: LogRecord) -> Any:
+    try:
+        return decode(record.value or b"")
+    except UndecodableError as error:
+        logger.warning("%s/%d at %d: %s", record.topic, record.partition, record.offset, error)
+        return None

@@ -1,0 +1,169 @@
+"""The pool as a fold over `rods.pool`: pure, one topic, one partition.
+
+Offsets below `next_offset` are skipped; of a natural key the first fact wins; a learner's event of an older generation
+than the newest seen is ignored, and so is a variant that comes after its seed was settled.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from schemas.epochs import LearnerStarted
+from schemas.pool import (
+    BoundaryOpened,
+    Decision,
+    OperatorDecided,
+    PoolMaterialized,
+    SeedSettled,
+    TaskInjected,
+    TaskProbed,
+    TaskRegistered,
+    TaskRetired,
+    TaskSet,
+    VariantVerified,
+)
+from streams.pool.state import Candidate, Member, PoolState, Retired
+
+V = TypeVar("V")
+
+
+def evolve(state: PoolState, offset: int, event: Any) -> PoolState:
+    """The state after the event at `offset`. An event of another topic is a TypeError: no fold reads two topics."""
+    if offset < state.next_offset:
+        return state
+    state = replace(state, next_offset=offset + 1)
+    if _superseded(state, event):
+        return state
+    return _apply(state, offset, event)
+
+
+def skip(state: PoolState, offset: int) -> PoolState:
+    """The state after a record that is no event, such as refused bytes."""
+    return replace(state, next_offset=max(state.next_offset, offset + 1))
+
+
+def _superseded(state: PoolState, event: Any) -> bool:
+    generation = getattr(event, "generation", 0)
+    if isinstance(event, SeedSettled) and generation == 0:
+        return False
+    return isinstance(generation, int) and hasattr(event, "generation") and generation < state.generation
+
+
+def _apply(state: PoolState, offset: int, event: Any) -> PoolState:
+    match event:
+        case LearnerStarted():
+            return replace(state, generation=event.generation)
+        case TaskRegistered():
+            return _registered(state, event)
+        case VariantVerified():
+            return _verified(state, event)
+        case SeedSettled():
+            return replace(state, settled={event.seed: event.outcome, **state.settled})
+        case BoundaryOpened():
+            return _opened(state, event)
+        case TaskInjected():
+            return _injected(state, event)
+        case TaskRetired():
+            return _retired(state, event)
+        case TaskProbed():
+            return _probed(state, event)
+        case PoolMaterialized():
+            return _materialized(state, offset, event)
+        case OperatorDecided():
+            return _operated(state, event)
+        case _:
+            raise TypeError(f"rods.pool carries no {type(event).__name__}")
+
+
+def _registered(state: PoolState, event: TaskRegistered) -> PoolState:
+    definition = event.definition
+    if definition.task in state.definitions:
+        return state
+    state = replace(state, definitions={**state.definitions, definition.task: definition})
+    if event.task_set == TaskSet.HELDOUT:
+        return replace(state, heldout={**state.heldout, definition.task: None})
+    member = Member(definition.task, original=True, seed="", since=0)
+    return replace(state, members={**state.members, definition.task: member})
+
+
+def _verified(state: PoolState, event: VariantVerified) -> PoolState:
+    task = event.definition.task
+    if task in state.definitions or event.seed in state.settled:
+        return state
+    candidate = Candidate(task, event.seed, event.epoch, event.step, event.rank, event.content)
+    return replace(
+        state,
+        definitions={**state.definitions, task: event.definition},
+        candidates={**state.candidates, task: candidate},
+    )
+
+
+def _opened(state: PoolState, event: BoundaryOpened) -> PoolState:
+    if event.epoch <= state.epoch or (state.boundary is not None and state.boundary.epoch == event.epoch):
+        return state
+    return replace(state, boundary=event, cut=replace(state, boundary=None, cut=None))
+
+
+def _injected(state: PoolState, event: TaskInjected) -> PoolState:
+    if event.epoch <= state.epoch or event.task in state.members or event.task not in state.definitions:
+        return state
+    back = state.retired.get(event.task)
+    member = Member(event.task, back is not None and back.original, event.seed, event.epoch)
+    return replace(
+        state,
+        members={**state.members, event.task: member},
+        candidates=_without(state.candidates, event.task),
+        retired=_without(state.retired, event.task),
+    )
+
+
+def _retired(state: PoolState, event: TaskRetired) -> PoolState:
+    member = state.members.get(event.task)
+    if event.epoch <= state.epoch or member is None:
+        return state
+    gone = Retired(event.task, event.rule, event.epoch, event.epoch, member.original, member.seed)
+    return replace(
+        state,
+        members=_without(state.members, event.task),
+        retired={**state.retired, event.task: gone},
+    )
+
+
+def _probed(state: PoolState, event: TaskProbed) -> PoolState:
+    gone = state.retired.get(event.task)
+    if event.epoch <= state.epoch or gone is None:
+        return state
+    return replace(state, retired={**state.retired, event.task: replace(gone, probed=event.epoch)})
+
+
+def _materialized(state: PoolState, offset: int, event: PoolMaterialized) -> PoolState:
+    if event.epoch <= state.epoch:
+        return state
+    seen = state.cut.candidates if state.cut else {}
+    last_step = state.boundary.last_seed_step if state.boundary else 0
+    queue = set(event.queue)
+    kept = {
+        task: candidate
+        for task, candidate in state.candidates.items()
+        if task in queue or task not in seen or candidate.step > last_step
+    }
+    return replace(
+        state,
+        candidates=kept,
+        boundary=None,
+        cut=None,
+        epoch=event.epoch,
+        version=event.version,
+        digest=event.digest,
+        materialized_offset=offset + 1,
+    )
+
+
+def _operated(state: PoolState, event: OperatorDecided) -> PoolState:
+    if event.decision == Decision.PIN:
+        return replace(state, pinned=state.pinned | {event.task}, banned=state.banned - {event.task})
+    return replace(state, banned=state.banned | {event.task}, pinned=state.pinned - {event.task})
+
+
+def _without(mapping: Mapping[str, V], key: str) -> dict[str, V]:
+    return {other: value for other, value in mapping.items() if other != key}
