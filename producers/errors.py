@@ -1,0 +1,25 @@
+"""Errors of the producers' processes. Each message is one sentence."""
+
+
+class ProducerError(RuntimeError):
+    """A worker that cannot go on; its process ends with the message."""
+
+
+class LogTruncatedError(ProducerError):
+    """The broker no longer has the beginning of a partition that must be folded from there."""
+
+    def __init__(self, topic: str, partition: int, offset: int) -> None:
+        super().__init__(
+            f"{topic}/{partition} begins at offset {offset}, so that it cannot be folded from its beginning"
+        )
+
+
+class TaskUnknownError(ProducerError):
+    """No definition of a task lies before the pool offset that a request names."""
+
+    def __init__(self, task: str, pool_offset: int) -> None:
+        super().__init__(f"task {task!r} is not registered before pool offset {pool_offset}")
+
+
+class PolicyUnavailableError(ProducerError):
+    """A policy version that is not published, or whose weights cannot be loaded."""

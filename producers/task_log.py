@@ -1,0 +1,92 @@
+"""What the pool's log says about tasks, as of an offset: definitions, members, and which seeds are settled.
+
+A fold over `rods.pool` that looks tasks up and decides nothing. A learner's event counts only if its generation is not
+older than the newest one seen; the first fact of a natural key wins.
+"""
+
+from bisect import bisect_left
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from producers.errors import TaskUnknownError
+from producers.log import PartitionFollower
+from schemas.epochs import LearnerStarted
+from schemas.pool import PoolMaterialized, SeedSettled, TaskRegistered, VariantVerified
+from schemas.task import TaskDefinition
+from schemas.topics import Topic
+
+
+class TaskIndex:
+    """The fold. Events arrive in offset order."""
+
+    def __init__(self) -> None:
+        self._generation = 0
+        self._definitions: dict[str, tuple[int, TaskDefinition]] = {}
+        self._materialized: list[tuple[int, tuple[str, ...]]] = []
+        self._epochs: set[int] = set()
+        self._settled: set[str] = set()
+
+    def apply(self, offset: int, event: Any) -> None:
+        """Takes one event of the pool's log."""
+        match event:
+            case LearnerStarted():
+                self._generation = max(self._generation, event.generation)
+            case TaskRegistered() if event.generation >= self._generation:
+                self._definitions.setdefault(event.definition.task, (offset, event.definition))
+            case VariantVerified():
+                self._definitions.setdefault(event.definition.task, (offset, event.definition))
+            case PoolMaterialized() if event.generation >= self._generation and event.epoch not in self._epochs:
+                self._epochs.add(event.epoch)
+                self._materialized.append((offset, event.members))
+            case SeedSettled() if event.generation == 0 or event.generation >= self._generation:
+                self._settled.add(event.seed)
+            case _:
+                pass
+
+    def definition(self, task: str, pool_offset: int) -> TaskDefinition:
+        """The task as defined before `pool_offset`. Raises TaskUnknownError."""
+        offset, definition = self._definitions.get(task, (pool_offset, None))
+        if definition is None or offset >= pool_offset:
+            raise TaskUnknownError(task, pool_offset)
+        return definition
+
+    def members(self, pool_offset: int) -> tuple[TaskDefinition, ...]:
+        """The members of the last pool materialised before `pool_offset`, in its order; none before the first."""
+        before = bisect_left(self._materialized, pool_offset, key=lambda entry: entry[0])
+        if before == 0:
+            return ()
+        return tuple(self.definition(task, pool_offset) for task in self._materialized[before - 1][1])
+
+    def settled(self, seed: str) -> bool:
+        """Whether the log, as far as it is folded, settles the seed."""
+        return seed in self._settled
+
+
+class TaskLog:
+    """The index kept up to date with the broker's log. Look-ups wait until the log is folded to their offset."""
+
+    def __init__(self, broker: str, prefix: str) -> None:
+        self._index = TaskIndex()
+        self._follower = PartitionFollower(broker, Topic.POOL.named(prefix), 0, self._index.apply)
+
+    @asynccontextmanager
+    async def following(self) -> AsyncIterator["TaskLog"]:
+        """Follows the pool's log for the time of the block."""
+        async with self._follower.following():
+            yield self
+
+    async def definition(self, task: str, pool_offset: int) -> TaskDefinition:
+        """See `TaskIndex.definition`."""
+        await self._follower.reached(pool_offset)
+        return self._index.definition(task, pool_offset)
+
+    async def members(self, pool_offset: int) -> tuple[TaskDefinition, ...]:
+        """See `TaskIndex.members`."""
+        await self._follower.reached(pool_offset)
+        return self._index.members(pool_offset)
+
+    async def settled(self, seed: str) -> bool:
+        """Whether the log, as it is at the time of the call, settles the seed."""
+        await self._follower.caught_up()
+        return self._index.settled(seed)
