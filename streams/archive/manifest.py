@@ -1,0 +1,139 @@
+"""A partition's manifest: the chain of its sealed segments, and the offset of record.
+
+``manifest.jsonl`` holds one canonical JSON object a segment. It grows by compare-and-swap: a writer states what it has
+read, and a lock held by the operating system, which a killed writer gives up, makes check and append one act. A line
+that a crash cut short is no entry; the next append replaces it.
+"""
+
+import fcntl
+import itertools
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from schemas.rules import canonical_json
+from streams.archive.errors import ArchiveConflictError, ArchiveError
+from streams.archive.segment import Segment
+
+MANIFEST = "manifest.jsonl"
+_LOCK = "manifest.lock"
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a partition's manifest said when it was read. length: bytes of its whole entries."""
+
+    segments: tuple[Segment, ...] = ()
+    length: int = 0
+
+    @property
+    def head(self) -> str:
+        """sha256 of the newest segment, empty where there is none."""
+        return self.segments[-1].sha256 if self.segments else ""
+
+    @property
+    def next_offset(self) -> int | None:
+        """The offset to archive next; None where nothing is archived yet."""
+        return self.segments[-1].last + 1 if self.segments else None
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a partition's folder, its chain checked; empty where there is none. Raises ArchiveError."""
+    path = folder / MANIFEST
+    if not path.exists():
+        return Manifest()
+    data = path.read_bytes()
+    whole = data[: data.rfind(b"\n") + 1]
+    segments = tuple(_entry(path, number, line) for number, line in enumerate(whole.splitlines(), 1))
+    for before, after in itertools.pairwise(segments):
+        if after.previous != before.sha256 or after.first != before.last + 1:
+            raise ArchiveError(f"the chain of {path} breaks at offset {after.first}")
+    if segments and segments[0].previous:
+        raise ArchiveError(f"the chain of {path} lacks its beginning, before offset {segments[0].first}")
+    return Manifest(segments, len(whole))
+
+
+def take_up(folder: Path) -> Manifest:
+    """The manifest to go on from, after throwing away what a killed archiver left unsealed or without an entry."""
+    with _locked(folder):
+        manifest = read_manifest(folder)
+        kept = {segment.file for segment in manifest.segments}
+        for path in folder.iterdir():
+            if path.suffix in (".avro", ".tmp") and path.name not in kept:
+                path.unlink()
+    return manifest
+
+
+def append(folder: Path, seen: Manifest, segment: Segment, sealed: Path) -> Manifest:
+    """Moves the file `sealed` to its place and enters it; the grown manifest.
+
+    Both are on disk when this returns. Raises ArchiveConflictError, with nothing changed, where the manifest is no
+    longer the one `seen`.
+    """
+    with _locked(folder):
+        if not sealed.exists() or not _is_still(folder, seen):
+            raise ArchiveConflictError(f"another archiver writes to {folder}, at offset {segment.first}")
+        sealed.replace(folder / segment.file)
+        _sync_folder(folder)
+        return _write(folder, seen, segment)
+
+
+def _write(folder: Path, current: Manifest, segment: Segment) -> Manifest:
+    line = _line(segment)
+    descriptor = os.open(folder / MANIFEST, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        os.ftruncate(descriptor, current.length)
+        os.pwrite(descriptor, line, current.length)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    if not current.segments:
+        _sync_folder(folder)
+    return Manifest((*current.segments, segment), current.length + len(line))
+
+
+def _is_still(folder: Path, seen: Manifest) -> bool:
+    """Whether the manifest ends, after whole entries, with the newest one seen. Reads the end of the file alone."""
+    newest = _line(seen.segments[-1]) if seen.segments else b""
+    try:
+        with (folder / MANIFEST).open("rb") as file:
+            file.seek(seen.length - len(newest))
+            tail = file.read()
+    except FileNotFoundError:
+        return not seen.segments
+    return tail.startswith(newest) and b"\n" not in tail[len(newest) :]
+
+
+def _line(segment: Segment) -> bytes:
+    return canonical_json(asdict(segment)).encode() + b"\n"
+
+
+def _entry(path: Path, number: int, line: bytes) -> Segment:
+    try:
+        segment = Segment(**json.loads(line))
+        if "/" in segment.file or segment.file.startswith(".") or not 0 <= segment.first <= segment.last:
+            raise ValueError("impossible values")
+    except (ValueError, TypeError) as error:
+        raise ArchiveError(f"line {number} of {path} is no entry of a manifest") from error
+    return segment
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

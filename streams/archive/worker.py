@@ -1,0 +1,110 @@
+"""The archiver: follows every topic-partition of a run and seals what it reads.
+
+Where it goes on is the manifest's, so a killed archiver loses nothing and doubles nothing. SIGTERM makes it archive
+everything up to the end offsets of that moment, seal, and end.
+"""
+
+import asyncio
+import logging
+import shutil
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+from schemas.codec import AVRO_FOLDER
+from schemas.topics import Topic
+from streams.archive.errors import ArchiveError
+from streams.archive.partition import PartitionArchive
+from streams.log_reader import LogRecord, LogTail, Place
+
+_LOG = logging.getLogger(__name__)
+_POLL_SECONDS = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveSettings:
+    """partitions: N. A partition is sealed `seal_seconds` after its first unsealed record, or at `seal_bytes`."""
+
+    broker: str
+    prefix: str
+    partitions: int
+    folder: Path
+    seal_seconds: float = 2.0
+    seal_bytes: int = 8 * 1024 * 1024
+    drain_seconds: float = 4.0
+
+
+def places(prefix: str, partitions: int) -> dict[Place, tuple[Topic, int]]:
+    """Every topic-partition of a run."""
+    return {
+        (topic.named(prefix), number): (topic, number)
+        for topic in Topic
+        for number in range(partitions if topic.by_task else 1)
+    }
+
+
+def run_archive(settings: ArchiveSettings) -> None:
+    """Archives until SIGTERM or SIGINT. Blocks. Raises ArchiveError, LogError, TimeoutError (drain took too long)."""
+    asyncio.run(_until_signalled(settings))
+
+
+async def archive_until(settings: ArchiveSettings, stopping: asyncio.Event) -> None:
+    """Archives until `stopping` is set, then up to the end offsets of that moment."""
+    keep_schemas(settings.folder)
+    archives = {
+        place: PartitionArchive(settings.folder, topic, number)
+        for place, (topic, number) in places(settings.prefix, settings.partitions).items()
+    }
+    starts = {place: archive.next_offset for place, archive in archives.items()}
+    async with LogTail(settings.broker, starts) as tail:
+        while not stopping.is_set():
+            _take(archives, await tail.poll(_POLL_SECONDS), settings)
+        await _drain(tail, archives, settings)
+
+
+def keep_schemas(folder: Path) -> None:
+    """Copies the schema texts beside the records. Raises ArchiveError where one differs from the archived text."""
+    target = folder / "schemas"
+    target.mkdir(parents=True, exist_ok=True)
+    for source in sorted(AVRO_FOLDER.glob("*.avsc")):
+        kept = target / source.name
+        if not kept.exists():
+            _copy(source, kept)
+        elif kept.read_bytes() != source.read_bytes():
+            raise ArchiveError(f"the schema {source.name} differs from the one that {folder} was written with")
+    _copy(AVRO_FOLDER / "index.json", target / "index.json")
+
+
+def _copy(source: Path, target: Path) -> None:
+    unfinished = target.with_suffix(".tmp")
+    shutil.copyfile(source, unfinished)
+    unfinished.replace(target)
+
+
+def _take(archives: dict[Place, PartitionArchive], records: list[LogRecord], settings: ArchiveSettings) -> None:
+    now = asyncio.get_running_loop().time()
+    for record in records:
+        archives[record.topic, record.partition].add(record, now)
+    for archive in archives.values():
+        if archive.due(now, settings.seal_seconds, settings.seal_bytes):
+            archive.seal()
+
+
+async def _drain(tail: LogTail, archives: dict[Place, PartitionArchive], settings: ArchiveSettings) -> None:
+    try:
+        async with asyncio.timeout(settings.drain_seconds):
+            ends = await tail.ends()
+            async for records in tail.until(ends):
+                _take(archives, records, settings)
+    finally:
+        for archive in archives.values():
+            archive.seal()
+    _LOG.info("archived %d partitions up to their ends", len(archives))
+
+
+async def _until_signalled(settings: ArchiveSettings) -> None:
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    await archive_until(settings, stopping)
