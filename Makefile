@@ -53,7 +53,7 @@ compatibility: $(DEV_READY)  ## schema files, index and golden bytes against the
 	@$(BIN)/python -m pytest -q tests/schemas/test_evolution.py tests/schemas/test_golden.py
 
 golden: $(DEV_READY)  ## golden bytes for schema versions that have none yet
-	@$(BIN)/python tests/golden/write_events.py
+	@$(BIN)/python -m tests.golden.events
 
 lock:  ## resolve requirements.lock and requirements-dev.lock anew
 	@.ci/lock

@@ -17,7 +17,7 @@ import fastavro.schema
 from schemas.catalogue import BY_KIND, EVENT_TYPES
 from schemas.derive import Convert, decoder, encoder
 from schemas.envelope import Event
-from schemas.errors import UndecodableError, UnknownFingerprintError
+from schemas.errors import SchemaError, UndecodableError, UnknownFingerprintError
 
 MAGIC = b"\xc3\x01"
 HEADER_BYTES = 10
@@ -62,11 +62,14 @@ def fingerprint(schema: dict[str, Any]) -> bytes:
 
 
 def encode(event: Event) -> bytes:
-    """The event's frame. Equal events give equal bytes. Raises ValueError for values that the schema cannot hold."""
+    """The event's frame. Equal events give equal bytes. Raises SchemaError for values that the schema cannot hold."""
     writer = _writers()[event.KIND]
     out = io.BytesIO()
     out.write(writer.header)
-    fastavro.schemaless_writer(out, writer.schema, writer.encode(event))
+    try:
+        fastavro.schemaless_writer(out, writer.schema, writer.encode(event))
+    except (TypeError, ValueError, OverflowError, AttributeError) as error:
+        raise SchemaError(f"{event.KIND} cannot be encoded: {error}") from error
     return out.getvalue()
 
 

@@ -65,10 +65,11 @@ def _optional(hint: Any) -> Any:
 
 
 def encoder(record_type: type[Any]) -> Convert:
-    """A function from an instance to the plain dict that fastavro writes."""
+    """A function from an instance to the plain dict that fastavro writes; maps in the order of their keys."""
     hints = get_type_hints(record_type)
-    plain = [field.name for field in fields(record_type) if _convert(hints[field.name], encoder) is None]
-    rich = [(f.name, c) for f in fields(record_type) if (c := _convert(hints[f.name], encoder)) is not None]
+    converts = [(f.name, _convert(hints[f.name], encoder, mapping=_in_order)) for f in fields(record_type)]
+    plain = [name for name, convert in converts if convert is None]
+    rich = [(name, convert) for name, convert in converts if convert is not None]
 
     def encode(value: Any) -> dict[str, Any]:
         record = {name: getattr(value, name) for name in plain}
@@ -93,19 +94,31 @@ def decoder(record_type: type[Any]) -> Convert:
     return decode
 
 
-def _convert(hint: Any, build: Callable[[type[Any]], Convert], sequence: Convert | None = None) -> Convert | None:
-    """How a value of this type is converted; None where it passes as it is."""
+def _in_order(value: dict[str, Any]) -> dict[str, Any]:
+    return dict(sorted(value.items()))
+
+
+def _convert(
+    hint: Any,
+    build: Callable[[type[Any]], Convert],
+    sequence: Convert | None = None,
+    mapping: Convert | None = None,
+) -> Convert | None:
+    """How a value of this type is converted; None where it passes as it is. sequence, mapping: for those of plain
+    values."""
     if is_dataclass(hint) and isinstance(hint, type):
         return build(hint)
     optional = _optional(hint)
     if optional is not None:
-        inner = _convert(optional, build, sequence)
+        inner = _convert(optional, build, sequence, mapping)
         return None if inner is None else lambda value: None if value is None else inner(value)
     if get_origin(hint) is tuple:
-        item = _convert(get_args(hint)[0], build, sequence)
+        item = _convert(get_args(hint)[0], build, sequence, mapping)
         if item is None:
             return sequence
         return lambda values: tuple([item(value) for value in values])
-    if get_origin(hint) is dict and _convert(get_args(hint)[1], build, sequence) is not None:
-        raise TypeError(f"maps hold plain values only, not {hint!r}")
+    if get_origin(hint) is dict:
+        if get_args(hint)[1] not in _PRIMITIVES:
+            raise TypeError(f"maps hold plain values only, not {hint!r}")
+        return mapping
     return None

@@ -7,22 +7,25 @@ Constants that the paper publishes are its values (arXiv 2606.19047); it publish
 
 import json
 from decimal import Decimal
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+# Without trailing zeros, so that 0.2 and 0.20 are one text.
+Threshold = Annotated[Decimal, Field(ge=0, le=1), AfterValidator(Decimal.normalize)]
 
 
 class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
 
 
 class MeasureRules(_Frozen):
     """Zones of the mean progress over the last `window` groups."""
 
     window: int = Field(1, ge=1, le=64)
-    alpha_low: Decimal = Field(Decimal("0.20"), ge=0, le=1)
-    alpha_high: Decimal = Field(Decimal("0.85"), ge=0, le=1)
-    min_variance: Decimal = Field(Decimal("0"), ge=0, le=1, description="a boundary task's variance is above this")
+    alpha_low: Threshold = Decimal("0.20")
+    alpha_high: Threshold = Decimal("0.85")
+    min_variance: Threshold = Field(Decimal("0"), description="a boundary task's variance is above this")
 
     @model_validator(mode="after")
     def _ordered(self) -> "MeasureRules":
@@ -42,12 +45,12 @@ class SelectRules(_Frozen):
 class PoolRules(_Frozen):
     """Injection and retirement at an epoch boundary."""
 
-    inject_share: Decimal = Field(Decimal("0.20"), ge=0, le=1, description="beta, of the active pool per epoch")
+    inject_share: Threshold = Field(Decimal("0.20"), description="beta, of the active pool per epoch")
     p_max: int = Field(400, ge=0, description="generated tasks in the pool at most")
     retire: bool = True
-    burn_in: Decimal = Field(Decimal("0.20"), ge=0, le=1)
-    drift_low: Decimal = Field(Decimal("0.20"), ge=0, le=1)
-    drift_high: Decimal = Field(Decimal("0.95"), ge=0, le=1)
+    burn_in: Threshold = Decimal("0.20")
+    drift_low: Threshold = Decimal("0.20")
+    drift_high: Threshold = Decimal("0.95")
     patience: int = Field(1, ge=1, le=64)
     protect_originals: bool = True
     probes_per_epoch: int = Field(1, ge=0)
@@ -60,7 +63,7 @@ class SynthesisRules(_Frozen):
     max_attempts: int = Field(3, ge=1, description="full attempts per variant before it is dropped")
     replans: int = Field(3, ge=0)
     refinements: int = Field(1, ge=0)
-    profile_distance: Decimal = Field(Decimal("0.35"), ge=0, le=1, description="bound on the distance of profiles")
+    profile_distance: Threshold = Field(Decimal("0.35"), description="bound on the distance of profiles")
     lag_steps: int = Field(0, ge=0, description="a boundary waits for the seeds up to this many steps back")
     settle_seconds: float = Field(120.0, gt=0, description="then a seed still open is settled as expired")
 
