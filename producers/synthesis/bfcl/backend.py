@@ -1,0 +1,147 @@
+"""The rules backend for BFCL tasks: search over toolboxes, templates, and checks that stand in for a judge."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from producers.environments.calls import Value, parse_call
+from producers.synthesis.backend import (
+    Criterion,
+    Gap,
+    JudgeRequest,
+    Opinion,
+    PatchRequest,
+    PlanRequest,
+    RewriteRequest,
+    Script,
+)
+from producers.synthesis.bfcl.planner import propose
+from producers.synthesis.bfcl.repairs import repair
+from producers.synthesis.bfcl.toolboxes import TOOLBOXES, function_of
+from producers.synthesis.bfcl.wording import gaps, spoken, write
+from producers.synthesis.execute import Patch
+from producers.synthesis.plan import Plan, Ref
+from schemas.task import TaskDefinition
+
+_QUOTED = re.compile(r"(?<!\w)'[^']*'(?!\w)")
+_CODE_LIKE = re.compile(r"\b[A-Za-z]+(?:_[A-Za-z0-9_]+|[a-z][A-Z]\w*)\b")
+_BADLY_FORMED = re.compile(r"[{}]|  |\n")
+_LONGEST = 900
+
+
+class BfclBackend:
+    """See `Backend`."""
+
+    @property
+    def name(self) -> str:
+        return "rules"
+
+    def propose(self, request: PlanRequest) -> Plan:
+        return propose(request)
+
+    def patch(self, request: PatchRequest) -> Patch | None:
+        return repair(request)
+
+    def rewrite(self, request: RewriteRequest) -> Script:
+        return write(request)
+
+    def gaps(self, request: RewriteRequest, script: Script) -> Sequence[Gap]:
+        return gaps(request, script)
+
+    def leaks(self, definition: TaskDefinition) -> Sequence[str]:
+        names = {name for owner in definition.classes for name in TOOLBOXES[owner].functions}
+        content = " ".join(text for turn in definition.turns for text in turn.ground_truth)
+        said = (text for turn in definition.turns for text in turn.requests)
+        return sorted({word for text in said for word in leaked(text, names) if word in names or word not in content})
+
+    def judge(self, request: JudgeRequest) -> Sequence[Opinion]:
+        return (
+            _opinion(Criterion.MATCHES, _ungrounded(request)),
+            _opinion(Criterion.CONSISTENT, _inconsistent(request)),
+            _opinion(Criterion.COHERENT, _incoherent(request)),
+            _opinion(Criterion.NATURAL, _unnatural(request)),
+            _opinion(Criterion.AMBIGUITY, _malformed(request)),
+        )
+
+
+def leaked(text: str, functions: set[str]) -> Iterator[str]:
+    """Function names as words, and words that look like a parameter, outside quotes; quoted text is content."""
+    bare = _QUOTED.sub(" ", text)
+    words = set(re.findall(r"[A-Za-z_]\w*", bare))
+    yield from words & functions
+    yield from _CODE_LIKE.findall(bare)
+
+
+def _opinion(criterion: Criterion, complaint: str | None) -> Opinion:
+    return Opinion(criterion, complaint is None, complaint or "")
+
+
+def _ungrounded(request: JudgeRequest) -> str | None:
+    """A literal argument must have been said by then, or be implied by the words; results ground references."""
+    heard = ""
+    texts = iter(_per_acting_turn(request.definition))
+    for steps, calls in zip(request.execution.plan.turns, request.execution.calls, strict=True):
+        heard = f"{heard} {next(texts, '')}"
+        for step, text in zip(steps, calls, strict=True):
+            planned, implied = dict(step.arguments), function_of(step.function).implied
+            for name, value in parse_call(text).kwargs:
+                reference = isinstance(planned[name], Ref) or (isinstance(planned[name], tuple) and planned[name])
+                if reference or name in implied or isinstance(value, bool | dict):
+                    continue
+                if not all(item in heard for item in _said(value)):
+                    return f"the {name} of {step.function} is never said"
+    return None
+
+
+def _said(value: Value) -> list[str]:
+    if isinstance(value, list | tuple):
+        return [spoken(item) for item in value]
+    return [] if value == ".." else [spoken(value)]
+
+
+def _per_acting_turn(definition: TaskDefinition) -> list[str]:
+    """What has been said from the last turn with calls up to each turn with calls."""
+    texts, said = [], ""
+    for turn in definition.turns:
+        said = " ".join((said, *turn.requests))
+        if turn.ground_truth:
+            texts.append(said)
+            said = ""
+    return texts
+
+
+def _inconsistent(request: JudgeRequest) -> str | None:
+    if request.definition.initial_state != request.execution.plan.initial_state:
+        return "the initial state is not the one the plan ran in"
+    made = tuple(turn.ground_truth for turn in request.definition.turns if turn.ground_truth)
+    return None if made == request.execution.calls else "the calls are not those that were executed"
+
+
+def _incoherent(request: JudgeRequest) -> str | None:
+    texts = [text for turn in request.definition.turns for text in turn.requests]
+    if len(set(texts)) < len(texts):
+        return "two turns ask the same thing in the same words"
+    return None if request.execution.plan.goal in texts[0] else "the first request does not say what it is all for"
+
+
+def _unnatural(request: JudgeRequest) -> str | None:
+    for turn in request.definition.turns:
+        for text in turn.requests:
+            if len(text) > _LONGEST or _BADLY_FORMED.search(_QUOTED.sub("x", text)):
+                return "a request is too long or badly formed"
+            if text.rstrip()[-1:] not in (".", "?", "!") or not text[:1].isupper():
+                return "a request is no sentence"
+    return None
+
+
+def _malformed(request: JudgeRequest) -> str | None:
+    """A turn that asks and has no calls must either lack a tool or be answered by the next request."""
+    turns = request.definition.turns
+    for turn, after in zip(turns, (*turns[1:], None), strict=True):
+        if turn.ground_truth or not turn.requests:
+            continue
+        needed = {parse_call(text).name for text in after.ground_truth} if after is not None else set()
+        if after is None or not needed:
+            return "an open request is never completed"
+        if not (needed & set(turn.withheld)) and not after.requests:
+            return "an open request lacks neither a tool nor a value"
+    return None

@@ -1,0 +1,130 @@
+"""Words a BFCL plan: one narrative, one request per turn, clauses from each function's templates.
+
+An argument that an earlier call supplies is spoken of as "that ..."; a literal is named in full, unless it is what was
+spoken of last. The whole conversation is worded in one go from one random stream, so that leaving one argument open
+changes nothing else.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from producers.environments.calls import Value, parse_call
+from producers.synthesis.backend import Gap, RewriteRequest, Script, Slot
+from producers.synthesis.bfcl.toolboxes import function_of
+from producers.synthesis.bfcl.words import PHRASES, PLAIN
+from producers.synthesis.plan import Ref, Step
+
+_FIRST = ("I am getting {goal} ready.", "Today is all about {goal}.", "I need some help with {goal}.")
+_NEXT = ("Next,", "After that,", "With that done,", "Now,", "Good, moving on:", "Then,")
+_LAST = ("Finally,", "To wrap up {goal},", "As the last thing for {goal},")
+_ASK = ("please {}.", "could you {}?", "I would like you to {}.", "{}, please.")
+_JOIN = (", then {}", ", and after that {}", ", and then {}")
+_KIND = {"file_name": "file", "source": "file", "symbol": "stock", "tweet_id": "post", "ticket_id": "ticket"}
+_SHORTEN = 0.35
+
+
+def write(request: RewriteRequest) -> Script:
+    """The user's side of the plan."""
+    return Script(_Writer(request).requests(None))
+
+
+def gaps(request: RewriteRequest, script: Script) -> Sequence[Gap]:
+    """Arguments that may stay open: named once, nowhere before and not again in the same request."""
+    found = []
+    for slot in _slots(request):
+        gap = _gap(request, script, slot)
+        if gap is not None:
+            found.append(gap)
+    return found
+
+
+def spoken(value: Value) -> str:
+    """A value as a person writes it: whole numbers without decimals, lists joined by ``and``."""
+    if isinstance(value, list | tuple):
+        items = [spoken(item) for item in value]
+        return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def _slots(request: RewriteRequest) -> list[Slot]:
+    plan = request.execution.plan
+    return [
+        (turn, index, name)
+        for turn, steps in enumerate(plan.turns)
+        for index, step in enumerate(steps)
+        for name, value in step.arguments
+        if not step.refs() and PHRASES.get(name, PLAIN).vague and name not in function_of(step.function).implied
+        if not isinstance(value, Ref | dict)
+    ]
+
+
+def _gap(request: RewriteRequest, script: Script, slot: Slot) -> Gap | None:
+    turn, index, name = slot
+    step = request.execution.plan.turns[turn][index]
+    value = spoken(step.argument(name))  # type: ignore[arg-type]
+    opened = _Writer(request).requests(slot)[turn]
+    earlier = " ".join((*script.requests[:turn], opened))
+    if opened == script.requests[turn] or value in earlier:
+        return None
+    return Gap(turn, opened, PHRASES[name].supply.format(value))
+
+
+@dataclass(slots=True)
+class _Writer:
+    """Walks the plan once. `last`: per kind of thing, the value spoken of last."""
+
+    request: RewriteRequest
+
+    def requests(self, open_slot: Slot | None) -> tuple[str, ...]:
+        plan, calls = self.request.execution.plan, self.request.execution.calls
+        rng = Random(f"{self.request.seed} {self.request.refinement}")
+        last: dict[str, Value] = {}
+        made = []
+        for turn, steps in enumerate(plan.turns):
+            clauses = []
+            for index, step in enumerate(steps):
+                values = dict(parse_call(calls[turn][index]).kwargs)
+                left = open_slot[2] if open_slot is not None and open_slot[:2] == (turn, index) else None
+                clauses.append(_clause(step, values, last, left, rng))
+            made.append(_request(clauses, plan.goal, turn, len(plan.turns), rng))
+        return tuple(made)
+
+
+def _clause(step: Step, values: Mapping[str, Value], last: dict[str, Value], left: str | None, rng: Random) -> str:
+    arguments = dict(step.arguments)
+    wording = rng.choice(function_of(step.function).wordings(arguments))
+    shown = {}
+    for name, value in values.items():
+        shorten = rng.random() < _SHORTEN
+        shown[name] = _shown(name, arguments[name], value, last, shorten)
+        if name == left:
+            shown[name] = PHRASES[name].vague
+        kind = _KIND.get(name)
+        if kind is not None:
+            last[kind] = value
+    if step.function in ("mv", "cp", "diff", "mkdir", "cd"):
+        last.pop("file", None)
+    return wording.format_map(shown)
+
+
+def _shown(name: str, planned: object, value: Value, last: Mapping[str, Value], shorten: bool) -> str:
+    phrase = PHRASES.get(name, PLAIN)
+    if isinstance(planned, Ref) or (isinstance(planned, tuple) and planned):
+        return phrase.back
+    kind = _KIND.get(name)
+    if kind is not None and shorten and last.get(kind) == value:
+        return phrase.back
+    return phrase.literal.format(spoken(value))
+
+
+def _request(clauses: Sequence[str], goal: str, turn: int, turns: int, rng: Random) -> str:
+    text = clauses[0] + "".join(rng.choice(_JOIN).format(clause) for clause in clauses[1:])
+    asked = rng.choice(_ASK).format(text)
+    first, after, final = rng.choice(_FIRST), rng.choice(_NEXT), rng.choice(_LAST)
+    if turn == 0:
+        return f"{first.format(goal=goal)} {asked[0].upper()}{asked[1:]}"
+    opener = final if turn == turns - 1 else after
+    return f"{opener.format(goal=goal)} {asked}"
