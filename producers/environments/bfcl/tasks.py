@@ -14,13 +14,18 @@ _SPLITS = {"train": TRAIN_SCENARIOS, "heldout": HELDOUT_SCENARIOS}
 
 
 def read_split(split: str) -> Iterator[TaskDefinition]:
-    """The 400 tasks of a split, category by category. A scenario is shared by the four, so it decides the side."""
+    """The 400 tasks of a split, category by category. A scenario is shared by the four, so it decides the side.
+
+    Raises TaskSourceError for another split, at once.
+    """
     if split not in _SPLITS:
-        raise TaskSourceError(f"there is no split {split!r}: take train or heldout")
-    for category in Category:
-        for record, truth in task_records(category):
-            if _scenario(record) in _SPLITS[split]:
-                yield definition(record, truth, category)
+        raise TaskSourceError(f"there is no split {split[:80]!r}: take train or heldout")
+    return (
+        definition(record, truth, category)
+        for category in Category
+        for record, truth in task_records(category)
+        if _scenario(record) in _SPLITS[split]
+    )
 
 
 def definition(record: dict[str, Any], truth: list[list[str]], category: Category) -> TaskDefinition:
