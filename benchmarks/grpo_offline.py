@@ -54,7 +54,9 @@ class Loop:
     def __init__(self, folder: Path, source: WorkbenchSource, setting: Setting, weights: Path, max_tokens: int) -> None:
         self.source, self.setting, self.weights = source, setting, weights
         self.policy = TransformersPolicy(folder, join=language.join, calls_of=language.calls_of, max_tokens=max_tokens)
-        rules = LearnerRules(learning_rate=setting.learning_rate, updates_per_step=setting.updates)
+        rules = LearnerRules(
+            learning_rate=setting.learning_rate, updates_per_step=setting.updates, micro_batch_tokens=1024
+        )
         self.engine = TorchEngine(load_model(folder), rules, temperature=setting.temperature)
         self.sampling_seconds = self.training_seconds = 0.0
 

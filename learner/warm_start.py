@@ -29,11 +29,13 @@ class SupervisedSample(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WarmStartSettings:
-    """steps, each on `batch` samples; peak learning rate; rising steps; the weight of what the policy does not say."""
+    """steps of the schedule, each on `batch` samples, of which `stop` are made; peak learning rate; rising steps; the
+    weight of what the policy does not say."""
 
-    steps: int = 900
+    steps: int = 2000
+    stop: int = 2000
     batch: int = 8
-    learning_rate: float = 1.5e-3
+    learning_rate: float = 2.5e-3
     rising: int = 50
     context_weight: float = 0.3
     max_gradient_norm: float = 1.0
@@ -61,7 +63,7 @@ def warm_start(
     model.train()
     tokens = 0
     stream = iter(samples)
-    for step in range(settings.steps):
+    for step in range(min(settings.steps, settings.stop)):
         batch = list(islice(stream, settings.batch))
         if not batch:
             return
