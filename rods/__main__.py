@@ -1,0 +1,5 @@
+"""``python -m rods``."""
+
+from rods.cli.main import main
+
+main()

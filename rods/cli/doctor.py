@@ -1,0 +1,30 @@
+"""``rods doctor``: what the configured parts can do, and what is degraded."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def doctor(
+    settings: Annotated[Path | None, typer.Option("--settings", help="a TOML file of settings")] = None,
+    broker: Annotated[str | None, typer.Option(help="embedded or HOST:PORT")] = None,
+    policy: Annotated[str | None, typer.Option(help="warm-start, scripted or a model folder")] = None,
+    tasks: Annotated[str | None, typer.Option(help="workbench, bfcl or a task file")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON lines, one per check")] = False,
+) -> None:
+    """Probes broker, warehouse, policy and tasks. Exit code 1: something cannot work."""
+    from rods.checks import Health, examine
+    from rods.settings import load_settings
+
+    given: dict[str, Any] = {"broker": broker, "policy": policy, "tasks": tasks}
+    flags = {name: value for name, value in given.items() if value is not None}
+    findings = examine(load_settings(settings, flags))
+    for finding in findings:
+        if as_json:
+            typer.echo(json.dumps({"check": finding.check, "health": finding.health, "detail": finding.detail}))
+        else:
+            typer.echo(f"{finding.health:<9} {finding.check:<10} {finding.detail}")
+    if any(finding.health is Health.BROKEN for finding in findings):
+        raise typer.Exit(1)

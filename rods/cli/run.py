@@ -1,0 +1,88 @@
+"""``rods run``: the whole loop on this machine."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+INTERRUPTED = 130
+
+
+def run(
+    tasks: Annotated[str | None, typer.Option(help="workbench, bfcl or a task file [default: workbench]")] = None,
+    policy: Annotated[str | None, typer.Option(help="warm-start, scripted or a model folder")] = None,
+    epochs: Annotated[int | None, typer.Option(help="epochs to train")] = None,
+    seed: Annotated[int | None, typer.Option(help="seed of the run")] = None,
+    broker: Annotated[str | None, typer.Option(help="embedded or HOST:PORT [default: embedded]")] = None,
+    broker_port: Annotated[int | None, typer.Option(help="port of the embedded broker [default: a free one]")] = None,
+    prefix: Annotated[str | None, typer.Option(help="prefix of topics and groups [default: rods.]")] = None,
+    folder: Annotated[Path | None, typer.Option(help="run folder [default: runs/ID]")] = None,
+    streams_workers: Annotated[int | None, typer.Option(help="processes of the streams service")] = None,
+    rollout_workers: Annotated[int | None, typer.Option(help="processes of the rollout service")] = None,
+    synthesis_workers: Annotated[int | None, typer.Option(help="processes of the synthesis service")] = None,
+    curriculum: Annotated[str | None, typer.Option(help="rods, static or random")] = None,
+    dashboard_port: Annotated[int | None, typer.Option(help="port of the dashboard [default: a free one]")] = None,
+    settings: Annotated[Path | None, typer.Option("--settings", help="a TOML file of settings")] = None,
+    assignments: Annotated[
+        list[str] | None, typer.Option("--set", help="any setting, as in rules.measure.window=2; may be repeated")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="one JSON object on stdout at the end")] = False,
+) -> None:
+    """Trains a policy on a live curriculum, with every service on this machine."""
+    from rods.run import Ending
+    from rods.run import run as run_all
+    from rods.settings import load_settings, merged, parse_assignment
+    from rods.table import LiveTable
+
+    identity = _run_id()
+    flags: dict[str, Any] = {
+        "run_id": identity,
+        "folder": str(folder or Path("runs") / identity),
+        "tasks": tasks,
+        "policy": policy,
+        "broker": broker,
+        "broker_port": broker_port,
+        "prefix": prefix,
+        "streams_workers": streams_workers,
+        "rollout_workers": rollout_workers,
+        "synthesis_workers": synthesis_workers,
+        "dashboard_port": dashboard_port,
+        "rules": _given({"epochs": epochs, "seed": seed, "curriculum": curriculum}),
+    }
+    flags = _given(flags)
+    for text in assignments or ():
+        flags = merged(flags, parse_assignment(text))
+    with LiveTable() as live:
+        outcome = run_all(load_settings(settings, flags), live)
+    if as_json:
+        typer.echo(
+            json.dumps({"ending": outcome.ending, **outcome.summary.as_json(), "folder": str(outcome.folder.path)})
+        )
+    else:
+        _print(outcome)
+    if outcome.ending is Ending.FAILED:
+        print(f"rods: {outcome.reason}\n{outcome.last_words}", file=sys.stderr)
+        raise typer.Exit(1)
+    if outcome.ending is Ending.INTERRUPTED:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _print(outcome: Any) -> None:
+    from rods.table import print_summary
+
+    print_summary(outcome.summary)
+    typer.echo(f"{outcome.ending}: {outcome.folder.path}, report {outcome.folder.report}")
+
+
+def _given(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _run_id() -> str:
+    import datetime
+    import secrets
+
+    now = datetime.datetime.now(datetime.UTC)
+    return f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"

@@ -1,0 +1,67 @@
+"""``rods NOUN work``: one service each, for a cluster or under `rods run`."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rods.errors import UserError
+
+SettingsFile = Annotated[
+    Path | None, typer.Option("--settings", help="settings as `rods run` resolved them (JSON), or a TOML file")
+]
+Broker = Annotated[str | None, typer.Option(help="HOST:PORT of the Kafka broker")]
+Prefix = Annotated[str | None, typer.Option(help="prefix of topics and groups")]
+Folder = Annotated[Path | None, typer.Option(help="the run folder")]
+
+_HELP: dict[str, str] = {
+    "streams": "Measures rollouts and selects boundary seeds.",
+    "rollouts": "Runs the groups that the learner asks for.",
+    "synthesis": "Answers boundary seeds with verified variants.",
+    "archive": "Archives every topic-partition of a run.",
+    "warehouse": "Fills the warehouse and serves the dashboard.",
+}
+
+
+def work(
+    service: str,
+    settings: Path | None,
+    broker: str | None = None,
+    prefix: str | None = None,
+    folder: Path | None = None,
+) -> None:
+    """Runs a service until it is told to end. A known error is one line in its log and exit code 1."""
+    from rods.logging import configure_logging
+    from rods.settings import EMBEDDED, load_settings, read_resolved
+    from rods.wiring import SERVICES
+
+    configure_logging(service)
+    if settings is not None and settings.suffix == ".json":
+        resolved = read_resolved(settings)
+    else:
+        given = {"broker": broker, "prefix": prefix, "folder": str(folder) if folder else None}
+        flags: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        resolved = load_settings(settings, flags)
+    if resolved.broker == EMBEDDED:
+        raise UserError(f"the {service} service needs a broker: give --broker HOST:PORT")
+    SERVICES[service](resolved)
+
+
+def _app(service: str) -> typer.Typer:
+    app = typer.Typer(no_args_is_help=True, help=_HELP[service])
+    app.command("work")(_command(service))
+    return app
+
+
+def _command(service: str) -> Callable[..., None]:
+    def command(
+        settings: SettingsFile = None, broker: Broker = None, prefix: Prefix = None, folder: Folder = None
+    ) -> None:
+        work(service, settings, broker, prefix, folder)
+
+    command.__doc__ = f"{_HELP[service]} Ends on SIGTERM."
+    return command
+
+
+APPS: dict[str, typer.Typer] = {service: _app(service) for service in _HELP}

@@ -1,0 +1,106 @@
+"""The folder of a run: who may write to it, and where everything in it lies.
+
+A folder belongs to one run. It is claimed by creating `run.json`; a process that works on it holds a lock beside it, so
+that two cannot. Nothing in a folder is overwritten by another run.
+"""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from rods.errors import UserError
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """Paths in a run's folder."""
+
+    path: Path
+
+    @property
+    def settings(self) -> Path:
+        return self.path / "settings.json"
+
+    @property
+    def archive(self) -> Path:
+        return self.path / "archive"
+
+    @property
+    def pools(self) -> Path:
+        return self.path / "pools"
+
+    @property
+    def policies(self) -> Path:
+        return self.path / "policies"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    @property
+    def warehouse(self) -> Path:
+        return self.path / "warehouse"
+
+    @property
+    def logs(self) -> Path:
+        return self.path / "logs"
+
+    @property
+    def report(self) -> Path:
+        return self.path / "report.html"
+
+    @property
+    def summary(self) -> Path:
+        return self.path / "summary.json"
+
+    @property
+    def _marker(self) -> Path:
+        return self.path / "run.json"
+
+    def create(self, run_id: str) -> None:
+        """Claims an empty or absent folder. Raises UserError where it holds anything."""
+        if self._marker.exists():
+            self.check_format()
+            raise UserError(f"the folder {self.path} holds a run already; name another with --folder")
+        if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+            raise UserError(f"{self.path} is not an empty folder; name another with --folder")
+        self.path.mkdir(parents=True, exist_ok=True)
+        try:
+            with self._marker.open("x", encoding="utf-8") as marker:
+                json.dump({"format": FORMAT, "run": run_id}, marker)
+        except FileExistsError:
+            raise UserError(f"the folder {self.path} holds a run already; name another with --folder") from None
+
+    def check_format(self) -> str:
+        """The run's id. Raises UserError where the folder is none, or of another version."""
+        try:
+            marker = json.loads(self._marker.read_text(encoding="utf-8"))
+            found, run = marker["format"], marker["run"]
+        except (OSError, ValueError, KeyError, TypeError):
+            raise UserError(f"{self.path} is no run folder: it has no readable run.json") from None
+        if found != FORMAT:
+            raise UserError(
+                f"the run folder {self.path} has format {found!r} and this version of rods reads {FORMAT}; "
+                "use the version that wrote it"
+            )
+        return str(run)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Holds the folder for this process. Raises UserError where another one has it."""
+        descriptor = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(descriptor)
+            raise UserError(f"another process works on the run folder {self.path}; wait for it to end") from None
+        try:
+            yield
+        finally:
+            os.close(descriptor)

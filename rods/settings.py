@@ -1,0 +1,160 @@
+"""The settings of a process: one frozen object, resolved once at the entry and passed down.
+
+Lowest first: the defaults, the preset of the task source, a TOML file, environment variables ``RODS_*`` (nested names
+with two underscores, ``RODS_RULES__SEED=2``), flags. What decides is `rules`, and only that is recorded in the log.
+"""
+
+import json
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+)
+
+from rods.errors import UserError
+from schemas.rules import Rules
+from schemas.topics import DEFAULT_PREFIX
+
+PRESETS = Path(__file__).parent / "presets"
+WARM_START = Path(__file__).resolve().parents[1] / "examples" / "warm-start"
+SCRIPTED = "scripted"
+EMBEDDED = "embedded"
+
+
+class Settings(BaseSettings):
+    """Every setting of a run.
+
+    tasks: ``workbench``, ``bfcl`` or a task file. policy: ``warm-start`` (the checkpoint that comes with the project),
+    ``scripted``, or a model folder. broker: ``embedded`` or HOST:PORT. partitions: N, fixed for a run. warehouse: a DSN
+    for clickhouse-connect, or ``embedded``. *_workers: processes of each service. threads: of a model worker.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="RODS_", env_nested_delimiter="__", frozen=True, extra="forbid")
+
+    run_id: str = ""
+    folder: str = ""
+    tasks: str = "workbench"
+    policy: str = "warm-start"
+    broker: str = EMBEDDED
+    broker_port: int = Field(0, ge=0, le=65535, description="of the embedded broker; 0: a free one")
+    prefix: str = Field(DEFAULT_PREFIX, min_length=1, max_length=100, pattern=r"^[A-Za-z0-9._-]+$")
+    partitions: int = Field(4, ge=1, le=512)
+    warehouse: str = EMBEDDED
+    dashboard_port: int = Field(0, ge=0, le=65535, description="0: a free one")
+    streams_workers: int = Field(1, ge=1, le=64)
+    rollout_workers: int = Field(1, ge=1, le=64)
+    synthesis_workers: int = Field(1, ge=1, le=64)
+    threads: int = Field(1, ge=1, le=64)
+    learner_threads: int = Field(2, ge=1, le=64)
+    rules: Rules = Rules()
+
+    @property
+    def run_folder(self) -> Path:
+        return Path(self.folder)
+
+    @property
+    def scripted(self) -> bool:
+        return self.policy == SCRIPTED
+
+    @property
+    def policy_folder(self) -> Path:
+        """The model folder that the policy setting names."""
+        return WARM_START if self.policy == "warm-start" else Path(self.policy)
+
+
+def load_settings(file: Path | None = None, flags: Mapping[str, Any] | None = None) -> Settings:
+    """The settings under a TOML file and flags (nested mappings). Raises UserError in one sentence."""
+    given = dict(flags or {})
+    chosen = _read_toml(file) if file else {}
+    tasks = str(given.get("tasks") or os.environ.get("RODS_TASKS") or chosen.get("tasks") or "workbench")
+    layers = (chosen, _read_toml(preset_path(tasks)))
+
+    class Layered(Settings):
+        @classmethod
+        def settings_customise_sources(
+            cls,
+            settings_cls: type[BaseSettings],
+            init_settings: PydanticBaseSettingsSource,
+            env_settings: PydanticBaseSettingsSource,
+            dotenv_settings: PydanticBaseSettingsSource,
+            file_secret_settings: PydanticBaseSettingsSource,
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            del dotenv_settings, file_secret_settings
+            files = [InitSettingsSource(settings_cls, init_kwargs=layer) for layer in layers]
+            return (init_settings, env_settings, *files)
+
+    given = merged(given, {"rules": {"source": tasks}})
+    try:
+        return Settings.model_validate(Layered(**given).model_dump())
+    except ValidationError as error:
+        raise UserError(_one_sentence(error)) from error
+    except SettingsError as error:
+        raise UserError(f"an environment variable RODS_* is not valid: {error}") from error
+
+
+def preset_path(tasks: str) -> Path:
+    """The preset of a task source; a task file has that of the workbench."""
+    named = PRESETS / f"{tasks}.toml"
+    return named if tasks.isalnum() and named.is_file() else PRESETS / "workbench.toml"
+
+
+def read_resolved(path: Path) -> Settings:
+    """The settings a run wrote (JSON), as they are: no preset and no environment. Raises UserError."""
+    try:
+        return Settings.model_validate(json.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise UserError(f"the settings file {path} cannot be read: {error.strerror}") from error
+    except (ValueError, ValidationError) as error:
+        raise UserError(f"{path} does not hold the settings of this version of rods") from error
+
+
+def write_resolved(settings: Settings, path: Path) -> None:
+    """Writes the settings as JSON; the file appears whole."""
+    scratch = path.with_suffix(".partial")
+    scratch.write_text(json.dumps(settings.model_dump(mode="json"), indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    scratch.replace(path)
+
+
+def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """`above` over `below`, table by table."""
+    result = dict(below)
+    for key, value in above.items():
+        old = result.get(key)
+        result[key] = merged(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+    return result
+
+
+def parse_assignment(text: str) -> dict[str, Any]:
+    """``rules.measure.window=2`` as a nested mapping. Raises UserError."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.replace(".", "").replace("_", "").isalnum():
+        raise UserError(f"a setting is given as name.name=value, not {text[:80]!r}")
+    nested: Any = value
+    for part in reversed(name.split(".")):
+        nested = {part: nested}
+    result: dict[str, Any] = nested
+    return result
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"the settings file {path} cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"the settings file {path} is not valid TOML: {error}") from error
+
+
+def _one_sentence(error: ValidationError) -> str:
+    first = error.errors()[0]
+    name = ".".join(str(part) for part in first["loc"]) or "the settings"
+    return f"the setting {name} is not valid: {first['msg'].lower()}"

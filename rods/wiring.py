@@ -1,0 +1,140 @@
+"""From the settings of a run to the settings of each service, and to the processes of a run on one machine."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from rods.run_folder import RunFolder
+from rods.settings import EMBEDDED, Settings
+from rods.supervise import RestartLimits, WorkerSpec
+
+LEARNER_LIMITS = RestartLimits(restarts=2, seconds=120.0)
+
+
+def worker_specs(settings: Settings, settings_file: Path) -> list[WorkerSpec]:
+    """The processes of a run. They stop in this order: learner; rollouts and synthesis; streams; archive and warehouse,
+    which drain what the others wrote."""
+    folder = RunFolder(settings.run_folder)
+    services: list[tuple[str, tuple[str, ...], int, int]] = [
+        ("streams", ("streams", "work"), settings.streams_workers, 2),
+        ("rollouts", ("rollouts", "work"), settings.rollout_workers, 1),
+        ("synthesis", ("synthesis", "work"), settings.synthesis_workers, 1),
+        ("archive", ("archive", "work"), 1, 3),
+        ("warehouse", ("warehouse", "work"), 1, 3),
+    ]
+    specs = [
+        _spec(folder, settings_file, _name(name, number, count), command, order)
+        for name, command, count, order in services
+        for number in range(count)
+    ]
+    return [*specs, _spec(folder, settings_file, "learner", ("learn",), 0, may_finish=True, limits=LEARNER_LIMITS)]
+
+
+def _name(service: str, number: int, count: int) -> str:
+    return service if count == 1 else f"{service}-{number + 1}"
+
+
+def _spec(
+    folder: RunFolder,
+    settings_file: Path,
+    name: str,
+    command: tuple[str, ...],
+    order: int,
+    may_finish: bool = False,
+    limits: RestartLimits | None = None,
+) -> WorkerSpec:
+    return WorkerSpec(
+        name=name,
+        command=(sys.executable, "-m", "rods", *command, "--settings", str(settings_file)),
+        log_file=folder.logs / f"{name}.log",
+        environment={"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"},
+        stop_order=order,
+        may_finish=may_finish,
+        limits=limits or RestartLimits(),
+    )
+
+
+def run_streams_service(settings: Settings) -> None:
+    from streams.worker import StreamsSettings, run_streams
+
+    run_streams(
+        StreamsSettings(
+            broker=settings.broker,
+            prefix=settings.prefix,
+            partitions=settings.partitions,
+            data_dir=settings.run_folder / "streams",
+        )
+    )
+
+
+def run_rollouts_service(settings: Settings) -> None:
+    from producers.rollouts.worker import RolloutWorkerSettings, run_rollout_worker
+
+    policy = settings.policy if settings.scripted else str(settings.policy_folder)
+    run_rollout_worker(
+        RolloutWorkerSettings(
+            broker=settings.broker,
+            prefix=settings.prefix,
+            source=settings.rules.source,
+            policy=policy,
+            threads=settings.threads,
+        )
+    )
+
+
+def run_synthesis_service(settings: Settings) -> None:
+    from producers.synthesis.worker import SynthesisWorkerSettings, run_synthesis_worker
+
+    run_synthesis_worker(
+        SynthesisWorkerSettings(broker=settings.broker, prefix=settings.prefix, source=settings.rules.source)
+    )
+
+
+def run_archive_service(settings: Settings) -> None:
+    from streams.archive.worker import ArchiveSettings, run_archive
+
+    run_archive(
+        ArchiveSettings(
+            broker=settings.broker,
+            prefix=settings.prefix,
+            partitions=settings.partitions,
+            folder=RunFolder(settings.run_folder).archive,
+        )
+    )
+
+
+def run_warehouse_service(settings: Settings) -> None:
+    from streams.warehouse.sink import WarehouseSettings, run_warehouse
+
+    run_warehouse(
+        WarehouseSettings(
+            broker=settings.broker,
+            prefix=settings.prefix,
+            partitions=settings.partitions,
+            dsn=warehouse_dsn(settings),
+            port=settings.dashboard_port,
+        )
+    )
+
+
+def run_learner_service(settings: Settings) -> None:
+    from rods.learner_process import run_learner
+
+    run_learner(settings)
+
+
+def warehouse_dsn(settings: Settings) -> str:
+    """The embedded engine's lies in the run folder."""
+    if settings.warehouse != EMBEDDED:
+        return settings.warehouse
+    return f"chdb://{RunFolder(settings.run_folder).warehouse.resolve()}"
+
+
+SERVICES: dict[str, Callable[[Settings], None]] = {
+    "streams": run_streams_service,
+    "rollouts": run_rollouts_service,
+    "synthesis": run_synthesis_service,
+    "archive": run_archive_service,
+    "warehouse": run_warehouse_service,
+    "learner": run_learner_service,
+}

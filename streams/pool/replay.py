@@ -1,0 +1,101 @@
+"""The pool recomputed from an archive: the same fold and the same decisions, from the log alone."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from schemas.codec import decode
+from schemas.errors import UndecodableError
+from schemas.pool import BoundaryOpened, PoolMaterialized
+from schemas.topics import Topic
+from streams.archive.read import read_archive
+from streams.pool.decide import decide_boundary
+from streams.pool.evidence import SealLog
+from streams.pool.fold import evolve, skip
+from streams.pool.state import PoolState
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedPool:
+    """A boundary as the log records it and as it is recomputed. state: the pool after it."""
+
+    recorded: PoolMaterialized
+    recomputed: PoolMaterialized
+    state: PoolState
+
+    @property
+    def epoch(self) -> int:
+        return self.recorded.epoch
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the recomputed digest is the recorded one."""
+        return self.recorded.digest == self.recomputed.digest
+
+    def header(self) -> dict[str, Any]:
+        """The pool in one JSON object; keys are stable."""
+        return {
+            "epoch": self.epoch,
+            "version": self.recorded.version,
+            "digest": self.recorded.digest,
+            "recomputed_digest": self.recomputed.digest,
+            "agrees": self.agrees,
+            "members": len(self.recorded.members),
+            "originals": sum(member.original for member in self.state.members.values()),
+            "queue": len(self.recorded.queue),
+            "retired": len(self.state.retired),
+        }
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """A JSON object per member, then per queued variant."""
+        for task in self.recorded.members:
+            yield self._row(task, "member")
+        for task in self.recorded.queue:
+            yield self._row(task, "queued")
+
+    def lines(self) -> Iterator[str]:
+        """The same for a person."""
+        head = self.header()
+        verdict = "agrees with the log" if self.agrees else f"DIFFERS: recomputed {self.recomputed.digest}"
+        yield f"epoch {head['epoch']}  version {head['version']}  digest {head['digest']} ({verdict})"
+        yield f"{head['members']} members, {head['originals']} originals, {head['queue']} queued, {head['retired']} retired"
+        for row in self.rows():
+            yield f"{row['state']:<7} {row['task']}  {row['category']}  {row['parent'] or 'original'}"
+
+    def _row(self, task: str, state: str) -> dict[str, Any]:
+        definition, member = self.state.definitions[task], self.state.members.get(task)
+        return {
+            "task": task,
+            "state": state,
+            "category": definition.category,
+            "turns": definition.turns_total,
+            "parent": definition.parent,
+            "since": member.since if member else None,
+        }
+
+
+def replay_pools(archive: Path) -> Iterator[ReplayedPool]:
+    """Every boundary of an archived run, in order. Raises ArchiveError for an archive that does not hold together and
+    ValueError for a boundary whose evidence is not in it."""
+    seals = _seals(archive)
+    state, decided = PoolState(), None
+    for record in read_archive(archive, Topic.POOL):
+        try:
+            event = decode(record.value or b"")
+        except UndecodableError:
+            state = skip(state, record.offset)
+            continue
+        before = state
+        state = evolve(state, record.offset, event)
+        if isinstance(event, BoundaryOpened) and state.boundary is event and state.cut is not None:
+            decided = decide_boundary(state.cut, event, seals.evidence(event.epoch, event.last_step), event.generation)
+        if isinstance(event, PoolMaterialized) and state.epoch == event.epoch != before.epoch and decided is not None:
+            yield ReplayedPool(event, decided.materialized, state)
+
+
+def _seals(archive: Path) -> SealLog:
+    log = SealLog()
+    for record in read_archive(archive, Topic.SEALS):
+        log.evolve(record.offset, decode(record.value or b""))
+    return log
