@@ -19,9 +19,7 @@ def _pool() -> None:
 @app.command("show")
 def show(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="a run folder")],
-    at_epoch: Annotated[
-        int | None, typer.Option("--at-epoch", help="the pool after this epoch [default: last]")
-    ] = None,
+    at_epoch: Annotated[int | None, typer.Option("--at-epoch", help="after this epoch [default: last]")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines: one header, then one line per task")] = False,
 ) -> None:
     """Shows members, queue and digest, recomputed by folding the archive. Exit code 1: the recorded digest differs."""
