@@ -23,6 +23,12 @@ R = TypeVar("R", bound=Record)
 
 def read_records(path: Path, kind: type[R]) -> Iterator[tuple[int, R]]:
     """The records of a file with their line numbers, from 1; blank lines are skipped. Raises TaskSourceError."""
+    for number, line in read_lines(path):
+        yield number, _record(path, number, line, kind)
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file that are not blank, with their numbers from 1. Raises TaskSourceError."""
     try:
         with path.open("rb") as file:
             for number in range(1, LINES + 2):
@@ -32,7 +38,7 @@ def read_records(path: Path, kind: type[R]) -> Iterator[tuple[int, R]]:
                 if number > LINES or len(line) > LINE_BYTES:
                     raise broken(path, number, f"more than {LINES} lines or {LINE_BYTES} bytes in a line")
                 if line.strip():
-                    yield number, _record(path, number, line, kind)
+                    yield number, line
     except OSError as error:
         raise TaskSourceError(f"{path} cannot be read: {error.strerror}") from None
 

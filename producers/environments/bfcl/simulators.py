@@ -112,7 +112,7 @@ def own(value: Any) -> Any:
         return {key: item if type(item) in _ATOMS else own(item) for key, item in value.items()}
     if kind is list:
         return [item if type(item) in _ATOMS else own(item) for item in value]
-    return deepcopy(value)
+    return set(value) if kind is set else deepcopy(value)
 
 
 _ATOMS = frozenset({str, int, float, bool, type(None)})

@@ -52,6 +52,10 @@ def test_recorded_calls_are_judged_turn_by_turn_in_the_order_of_the_file(tmp_pat
         '{"task": "multi_turn_base_0", "turns": [[1]]}',
         '{"task": "multi_turn_base_0", "turns": [[], [], [], [], [], [], [], [], []]}',
         '{"task": "nobody", "turns": []}',
+        '{"task": [], "turns": []}',
+        '{"task": "\\ud800", "turns": []}',
+        "[" * 100_000,
+        "9" * 5_000,
     ],
 )
 def test_a_broken_record_ends_with_one_sentence_and_no_verdict(tmp_path: Path, line: str) -> None:
@@ -64,7 +68,7 @@ def test_a_broken_record_ends_with_one_sentence_and_no_verdict(tmp_path: Path, l
 
 
 def test_a_hostile_call_in_a_record_is_a_failed_call(tmp_path: Path) -> None:
-    turns = [["x" * 1_000_000, f"open('{tmp_path}/w', 'w')", "\x00"]]
+    turns = [["x" * 1_000_000, f"open('{tmp_path}/w', 'w')", "\x00", "cd('\ud800')"]]
     path = recorded(tmp_path / "r.jsonl", {"task": "multi_turn_base_0", "turns": turns})
     assert lines(run("judge", path, "--source", "bfcl", "--json"))[0]["turns_passed"] == 0
     assert not (tmp_path / "w").exists()
