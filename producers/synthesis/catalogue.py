@@ -56,12 +56,16 @@ def no_arguments(world: World, rng: Random) -> Arguments | None:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """clauses: imperative phrases with ``{parameter}`` slots, or what gives them. implied: parameters said in words."""
+    """clauses: imperative phrases with ``{parameter}`` slots, or what gives them. implied: parameters said in words.
+
+    vague: parameters that are left open in words of this function's own, each with the sentence that supplies it.
+    """
 
     clauses: tuple[str, ...] | Wording
     sample: Sampler = no_arguments
     effect: Effect = _nothing
     implied: frozenset[str] = frozenset()
+    vague: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def wordings(self, arguments: Arguments) -> tuple[str, ...]:
         return self.clauses(arguments) if callable(self.clauses) else self.clauses

@@ -43,7 +43,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Critic:
-    """known: content digests of the pool's members and of the seed. bound: on the distance from the seed's structure."""
+    """known: content digests of the pool's members and of the seed. bound: on the distance from the seed's Φ."""
 
     source: TaskSource
     backend: Backend

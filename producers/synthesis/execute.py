@@ -57,6 +57,7 @@ def execute(plan: Plan, source: TaskSource, patcher: Patcher, attempts: int) -> 
     A patch that changes nothing, or none at all, ends it early.
     """
     patches: list[Patch] = []
+    reason = StageError("no run was allowed")
     for _ in range(attempts):
         outcome = _run(plan, source)
         if isinstance(outcome, Execution):
@@ -68,7 +69,8 @@ def execute(plan: Plan, source: TaskSource, patcher: Patcher, attempts: int) -> 
             raise StageError(f"{function} fails: {outcome.result[:120]}", (function,))
         plan = patched
         patches.append(patch)
-    raise StageError(f"{function} still fails after {len(patches)} patches: {outcome.result[:120]}", (function,))
+        reason = StageError(f"{function} still fails after {len(patches)} patches: {outcome.result[:120]}", (function,))
+    raise reason
 
 
 def apply(initial_state: str, patch: Patch) -> str:

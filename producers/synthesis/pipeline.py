@@ -160,19 +160,9 @@ class _Synthesis:
         at = (index, attempt, stage)
         ordinal = sum((r.index, r.attempt, r.stage) == at for r in self.reports)
         text = canonical_json(detail if detail is not None else {})
-        self.reports.append(
-            StageReport(
-                index,
-                attempt,
-                stage,
-                ordinal,
-                ok,
-                reason,
-                patches,
-                text if len(text) <= DETAIL_LIMIT else "{}",
-                backbone=self.backend.name,
-            )  # fmt: skip
-        )
+        text = text if len(text) <= DETAIL_LIMIT else "{}"
+        name = self.backend.name
+        self.reports.append(StageReport(index, attempt, stage, ordinal, ok, reason, patches, text, backbone=name))
 
     def _reject(self, index: int, attempt: int, end: _Ended) -> None:
         self.rejections.append(

@@ -4,12 +4,13 @@ Arguments of a plan are literals or references to what an earlier step returns, 
 the plan and not guessed afterwards. Planning reads no simulator; executing the plan tells whether it holds.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from producers.environments.calls import Call, Value
 from producers.synthesis.errors import StageError
+from producers.synthesis.profile import Profile, profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,30 @@ class Plan:
 def resolve(step: Step, results: Sequence[object]) -> Call:
     """The call a step comes to once the results before it are known. Raises StageError for a dangling reference."""
     return Call(step.function, (), tuple((name, _value(value, results)) for name, value in step.arguments))
+
+
+def planned_profile(plan: Plan, category: str) -> Profile:
+    """Φ of a plan that has not run: references feed, equal literals share; what results may hold besides is unknown."""
+    held: list[list[str]] = [[] for _ in plan.steps]
+    for step in plan.steps:
+        for ref in step.refs():
+            held[ref.step].append(_mark(ref))
+    turns = [[Call(step.function, (), tuple(_marked(step))) for step in turn] for turn in plan.turns]
+    return profile(turns, held, category)
+
+
+def _mark(ref: Ref) -> str:
+    return f"result {ref.step} {ref.path}"
+
+
+def _marked(step: Step) -> Iterator[tuple[str, Value]]:
+    for name, value in step.arguments:
+        if isinstance(value, Ref):
+            yield name, _mark(value)
+        elif isinstance(value, tuple):
+            yield name, [_mark(item) if isinstance(item, Ref) else item for item in value]
+        else:
+            yield name, value
 
 
 def _value(value: Argument, results: Sequence[object]) -> Value:

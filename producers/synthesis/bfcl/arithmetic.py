@@ -61,6 +61,11 @@ def _log_words(arguments: Arguments) -> tuple[str, ...]:
     return (f"take the base {arguments['base']} log of {{value}} with {arguments['precision']} digits of precision",)
 
 
+def _power(world: World, rng: Random) -> Arguments | None:
+    del world
+    return {"base": float(rng.randint(2, 9)), "exponent": float(rng.randint(2, 4))}
+
+
 def _root(world: World, rng: Random) -> Arguments | None:
     base = _one("number")(world, rng)
     return {**base, "precision": rng.randint(3, 8)}
@@ -88,15 +93,13 @@ FUNCTIONS = {
     "logarithm": Function(_log_words, _log, implied=frozenset({"base", "precision"})),
     "mean": Function(("work out the average of {numbers}", "tell me what {numbers} average out to"), _list),
     "standard_deviation": Function(("work out how widely {numbers} are spread, as standard deviation",), _list),
-    "si_unit_conversion": Function(("convert {value} {unit_in} to {unit_out}",), _convert(_SI)),
-    "imperial_si_conversion": Function(("convert {value} {unit_in} to {unit_out}",), _convert(_IMPERIAL)),
+    "si_unit_conversion": Function(("convert {value} from {unit_in} to {unit_out}",), _convert(_SI)),
+    "imperial_si_conversion": Function(("convert {value} from {unit_in} to {unit_out}",), _convert(_IMPERIAL)),
     "add": Function(("work out {a} plus {b}",), _pair("a", "b")),
     "subtract": Function(("work out {a} minus {b}",), _pair("a", "b")),
     "multiply": Function(("work out {a} times {b}",), _pair("a", "b")),
     "divide": Function(("work out {a} split by {b}",), _pair("a", "b")),
-    "power": Function(
-        ("raise {base} to the exponent {exponent}",), lambda w, r: {"base": float(r.randint(2, 9)), "exponent": 3.0}
-    ),
+    "power": Function(("raise {base} to the exponent {exponent}",), _power),
     "square_root": Function(("take the square root of {number} with {precision} digits",), _root),
     "absolute_value": Function(("give me {number} without its sign",), _one("number")),
     "round_number": Function(("round {number} to {decimal_places} decimals",), _round),

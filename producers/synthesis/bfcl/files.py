@@ -48,6 +48,8 @@ def _note(world: World, arguments: Arguments) -> None:
 
 def _cd(world: World, rng: Random) -> Arguments | None:
     folders = _names(world, "directory")
+    if world.steps and world.steps[-1].function == "cd":
+        return {"folder": rng.choice(folders)} if folders else None
     if world.folder and (not folders or rng.random() < 0.25):
         return {"folder": ".."}
     return {"folder": rng.choice(folders)} if folders else None
@@ -226,6 +228,8 @@ def _du(world: World, rng: Random) -> Arguments | None:
 
 _IMPLIED = frozenset({"a", "mode", "human_readable", "path", "lines"})
 
+_NEW_NAME = {"file_name": ("with a fitting name", "The name of the new file is '{}'.")}
+
 FUNCTIONS = {
     "ls": Function(_ls_words, _ls, implied=_IMPLIED),
     "pwd": Function(("tell me which folder we are in right now", "remind me of the full path we are working in")),
@@ -235,7 +239,7 @@ FUNCTIONS = {
     ),
     "rmdir": Function(("get rid of the empty folder {dir_name}",), _rmdir, _rmdir_effect),
     "touch": Function(
-        ("create an empty file called {file_name}", "start a new file {file_name}"), _touch, _touch_effect
+        ("create an empty file {file_name}", "start a new file {file_name}"), _touch, _touch_effect, vague=_NEW_NAME
     ),
     "echo": Function(("write {content} into {file_name}", "put {content} down in {file_name}"), _echo, _echo_effect),
     "cat": Function(("show me everything written in {file_name}", "read {file_name} out in full"), _on_file, _note),
@@ -268,7 +272,8 @@ FUNCTIONS = {
 CHAINS = (
     ("cd", "cat"), ("cd", "ls"), ("touch", "echo"), ("touch", "echo", "cat"), ("mkdir", "mv"), ("mkdir", "cp"),
     ("cd", "grep"), ("cd", "wc"), ("cd", "tail"), ("cd", "sort"), ("cd", "diff"), ("cd", "mkdir", "mv"),
-    ("cd", "touch", "echo"), ("wc", "touch", "echo"), ("mkdir", "cd", "touch", "echo"), ("ls", "cat"), ("wc", "wc", "wc"),
+    ("cd", "touch", "echo"), ("wc", "touch", "echo"), ("mkdir", "cd", "touch", "echo"),
+    ("ls", "cat"), ("wc", "wc", "wc"),
     ("cp", "diff"), ("cd", "mkdir", "cp", "cd", "mv"), ("find", "cat"), ("cp", "cd", "mv"), ("cd", "tail", "wc"),
 )  # fmt: skip
 GOALS = ("the quarterly handover", "the yearly archive", "the field report", "the reading group", "the audit folder")

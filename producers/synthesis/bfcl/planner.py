@@ -15,9 +15,11 @@ from producers.synthesis.bfcl.toolboxes import OWNERS, TOOLBOXES, function_of
 from producers.synthesis.catalogue import World
 from producers.synthesis.errors import StageError
 from producers.synthesis.execute import compact
-from producers.synthesis.plan import Plan, Step
+from producers.synthesis.plan import Plan, Step, planned_profile
+from producers.synthesis.profile import distance
 from schemas.task import Category, TaskDefinition
 
+_CANDIDATES = 4
 _TRIES = 60
 _SINGLE = 0.35
 Stretch = tuple[str, tuple[str, ...]]
@@ -25,8 +27,23 @@ Stretch = tuple[str, tuple[str, ...]]
 
 
 def propose(request: PlanRequest) -> Plan:
-    """A plan of the seed's shape. Raises StageError where a stretch cannot be filled."""
-    rng = Random(request.seed)
+    """Of several plans of the seed's shape, the one whose structure, as far as it is planned, is nearest to the seed's.
+
+    Raises StageError where none can be filled.
+    """
+    found: list[Plan] = []
+    reason = StageError("no plan was tried")
+    for number in range(_CANDIDATES):
+        try:
+            found.append(_draw(request, Random(f"{request.seed} {number}")))
+        except StageError as error:
+            reason = error
+    if not found:
+        raise reason
+    return min(found, key=lambda plan: distance(request.profile, planned_profile(plan, request.profile.category)))
+
+
+def _draw(request: PlanRequest, rng: Random) -> Plan:
     task = request.task
     state = json.loads(task.initial_state)
     for name in task.classes:

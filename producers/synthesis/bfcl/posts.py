@@ -65,7 +65,7 @@ def _write_words(arguments: Arguments) -> tuple[str, ...]:
     if "tags" in arguments:
         text += ", tagged {tags}"
     text += ", addressed to {mentions}"
-    return (text, text.replace("publish a post saying", "post this for everyone to see: "))
+    return (text, text.replace("publish a post saying", "post this for everyone to see:"))
 
 
 def _reply(world: World, rng: Random) -> Arguments | None:

@@ -70,7 +70,7 @@ def _unwatch_effect(world: World, arguments: Arguments) -> None:
 
 def _order(world: World, rng: Random) -> Arguments | None:
     quoted = world.latest("get_stock_info", "price", within_turn=True)
-    if quoted is not None:
+    if quoted is not None and not world.long_context:  # there the figures are too long to read a price from
         symbol = world.steps[quoted.step].argument("symbol")
         price: Argument = quoted
     else:

@@ -87,7 +87,8 @@ def _insure(world: World, rng: Random) -> Arguments | None:
     kind = rng.choice(("comprehensive", "basic", "travel"))
     cost = float(rng.randrange(40, 300, 20))
     return {
-        "access_token": _token(world), "insurance_type": kind, "booking_id": booking, "insurance_cost": cost, "card_id": card,
+        "access_token": _token(world), "insurance_type": kind, "booking_id": booking, "insurance_cost": cost,
+        "card_id": card,
     }  # fmt: skip
 
 
@@ -152,8 +153,8 @@ _WITH = " using {access_token}"
 FUNCTIONS = {
     "authenticate_travel": Function(
         (
-            "sign me in for travel as {user_first_name} {user_last_name} with client {client_id}, secret {client_secret} "
-            "and refresh code {refresh_token}, with both reading and writing rights",
+            "sign me in for travel as {user_first_name} {user_last_name} with client {client_id}, "
+            "secret {client_secret} and refresh code {refresh_token}, with both reading and writing rights",
         ),
         _sign_in,
         implied=frozenset({"grant_type"}),
@@ -178,7 +179,7 @@ FUNCTIONS = {
     "get_booking_history": Function(("show me all my bookings" + _WITH,), _history),
     "list_all_airports": Function(("list all the airports you know",)),
     "cancel_booking": Function(("call off {booking_id}" + _WITH,), _on_booking),
-    "compute_exchange_rate": Function(("convert {value} {base_currency} to {target_currency}",), _exchange),
+    "compute_exchange_rate": Function(("convert {value} from {base_currency} to {target_currency}",), _exchange),
     "verify_traveler_information": Function(
         ("confirm the traveler {first_name} {last_name}, born {date_of_birth}, passport {passport_number}",), _verify
     ),

@@ -260,7 +260,8 @@ CHAINS = (
     ("liter_to_gallon", "fillFuelTank"), ("find_nearest_tire_shop", "set_navigation"),
     ("fillFuelTank", "lockDoors", "pressBrakePedal", "startEngine"), ("displayCarStatus", "fillFuelTank"),
     ("liter_to_gallon", "fillFuelTank", "lockDoors", "pressBrakePedal", "startEngine"),
-    ("check_tire_pressure", "find_nearest_tire_shop"), ("check_tire_pressure", "find_nearest_tire_shop", "set_navigation"),
+    ("check_tire_pressure", "find_nearest_tire_shop"),
+    ("check_tire_pressure", "find_nearest_tire_shop", "set_navigation"),
     ("pressBrakePedal", "startEngine", "setCruiseControl"), ("activateParkingBrake", "releaseBrakePedal"),
 )  # fmt: skip
 GOALS = ("the weekend drive", "the delivery run", "the mountain trip", "the family visit", "the early commute")

@@ -56,7 +56,7 @@ def _slots(request: RewriteRequest) -> list[Slot]:
         for turn, steps in enumerate(plan.turns)
         for index, step in enumerate(steps)
         for name, value in step.arguments
-        if not step.refs() and PHRASES.get(name, PLAIN).vague and name not in function_of(step.function).implied
+        if not step.refs() and _openings(step, name)[0] and name not in function_of(step.function).implied
         if not isinstance(value, Ref | dict)
     ]
 
@@ -69,7 +69,25 @@ def _gap(request: RewriteRequest, script: Script, slot: Slot) -> Gap | None:
     earlier = " ".join((*script.requests[:turn], opened))
     if opened == script.requests[turn] or value in earlier:
         return None
-    return Gap(turn, opened, PHRASES[name].supply.format(value))
+    return Gap(turn, opened, _openings(step, name)[1].format(_quoted(name, step.argument(name))))
+
+
+def _openings(step: Step, name: str) -> tuple[str, str]:
+    """How an argument is left open, and the sentence that supplies it; empty where it cannot be."""
+    phrase = PHRASES.get(name, PLAIN)
+    return function_of(step.function).vague.get(name, (phrase.vague, phrase.supply))
+
+
+def _quoted(name: str, value: object) -> str:
+    """A literal as the supplying sentence takes it: the items of a list in quotes of their own, if it is of strings."""
+    literal = PHRASES.get(name, PLAIN).literal if isinstance(value, list) else "{}"
+    return _literal(literal, value)  # type: ignore[arg-type]
+
+
+def _literal(form: str, value: Value) -> str:
+    if isinstance(value, list | tuple) and form.startswith("'"):
+        return spoken([form.format(spoken(item)) for item in value])
+    return form.format(spoken(value))
 
 
 @dataclass(slots=True)
@@ -83,13 +101,15 @@ class _Writer:
         rng = Random(f"{self.request.seed} {self.request.refinement}")
         last: dict[str, Value] = {}
         made = []
+        openers = rng.sample(_NEXT, len(_NEXT))
         for turn, steps in enumerate(plan.turns):
             clauses = []
             for index, step in enumerate(steps):
                 values = dict(parse_call(calls[turn][index]).kwargs)
                 left = open_slot[2] if open_slot is not None and open_slot[:2] == (turn, index) else None
                 clauses.append(_clause(step, values, last, left, rng))
-            made.append(_request(clauses, plan.goal, turn, len(plan.turns), rng))
+            opener = _opener(openers, turn, len(plan.turns), rng)
+            made.append(_request(clauses, plan.goal, opener, rng))
         return tuple(made)
 
 
@@ -101,7 +121,7 @@ def _clause(step: Step, values: Mapping[str, Value], last: dict[str, Value], lef
         shorten = rng.random() < _SHORTEN
         shown[name] = _shown(name, arguments[name], value, last, shorten)
         if name == left:
-            shown[name] = PHRASES[name].vague
+            shown[name] = _openings(step, name)[0]
         kind = _KIND.get(name)
         if kind is not None:
             last[kind] = value
@@ -117,14 +137,18 @@ def _shown(name: str, planned: object, value: Value, last: Mapping[str, Value], 
     kind = _KIND.get(name)
     if kind is not None and shorten and last.get(kind) == value:
         return phrase.back
-    return phrase.literal.format(spoken(value))
+    return _literal(phrase.literal, value)
 
 
-def _request(clauses: Sequence[str], goal: str, turn: int, turns: int, rng: Random) -> str:
+def _opener(openers: Sequence[str], turn: int, turns: int, rng: Random) -> str:
+    first, final = rng.choice(_FIRST), rng.choice(_LAST)
+    if turn == 0:
+        return first
+    return final if turn == turns - 1 else openers[turn % len(openers)]
+
+
+def _request(clauses: Sequence[str], goal: str, opener: str, rng: Random) -> str:
     text = clauses[0] + "".join(rng.choice(_JOIN).format(clause) for clause in clauses[1:])
     asked = rng.choice(_ASK).format(text)
-    first, after, final = rng.choice(_FIRST), rng.choice(_NEXT), rng.choice(_LAST)
-    if turn == 0:
-        return f"{first.format(goal=goal)} {asked[0].upper()}{asked[1:]}"
-    opener = final if turn == turns - 1 else after
-    return f"{opener.format(goal=goal)} {asked}"
+    begun = opener.endswith(".")
+    return f"{opener.format(goal=goal)} {asked[0].upper() if begun else asked[0]}{asked[1:]}"
