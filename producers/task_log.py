@@ -12,6 +12,7 @@ from typing import Any
 from producers.errors import TaskUnknownError
 from producers.log import PartitionFollower
 from schemas.epochs import LearnerStarted
+from schemas.identity import content_digest
 from schemas.pool import PoolMaterialized, SeedSettled, TaskRegistered, VariantVerified
 from schemas.task import TaskDefinition
 from schemas.topics import Topic
@@ -26,6 +27,7 @@ class TaskIndex:
         self._materialized: list[tuple[int, tuple[str, ...]]] = []
         self._epochs: set[int] = set()
         self._settled: set[str] = set()
+        self._contents: dict[str, str] = {}
 
     def apply(self, offset: int, event: Any) -> None:
         """Takes one event of the pool's log."""
@@ -58,6 +60,15 @@ class TaskIndex:
             return ()
         return tuple(self.definition(task, pool_offset) for task in self._materialized[before - 1][1])
 
+    def contents(self, pool_offset: int) -> frozenset[str]:
+        """The content digests of `members`: what a new variant must not repeat."""
+        return frozenset(self._content(definition) for definition in self.members(pool_offset))
+
+    def _content(self, definition: TaskDefinition) -> str:
+        if definition.task not in self._contents:
+            self._contents[definition.task] = content_digest(definition)
+        return self._contents[definition.task]
+
     def settled(self, seed: str) -> bool:
         """Whether the log, as far as it is folded, settles the seed."""
         return seed in self._settled
@@ -85,6 +96,11 @@ class TaskLog:
         """See `TaskIndex.members`."""
         await self._follower.reached(pool_offset)
         return self._index.members(pool_offset)
+
+    async def contents(self, pool_offset: int) -> frozenset[str]:
+        """See `TaskIndex.contents`."""
+        await self._follower.reached(pool_offset)
+        return self._index.contents(pool_offset)
 
     async def settled(self, seed: str) -> bool:
         """Whether the log, as it is at the time of the call, settles the seed."""
