@@ -170,6 +170,11 @@ async def _wrong_partitions(admin: AIOKafkaAdminClient, specs: Sequence[TopicSpe
     return [(spec, found.get(spec.name, 0)) for spec in specs if found.get(spec.name, 0) != spec.partitions]
 
 
+def free_port() -> int:
+    """A loopback port that nobody listens on now."""
+    return _claim_port(0)
+
+
 def _claim_port(port: int) -> int:
     """The port, if nobody listens there; a free one for 0. Another process may still take it before the broker does."""
     with socket.socket() as probe:

@@ -14,13 +14,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from rods.broker import EmbeddedBroker, create_topics, wait_for_broker
+from rods.broker import EmbeddedBroker, create_topics, free_port, wait_for_broker
 from rods.errors import UserError
 from rods.observe import Observer
-from rods.report import write_report
+from rods.report import write_report, write_summary
 from rods.run_folder import RunFolder
 from rods.settings import EMBEDDED, Settings, write_resolved
-from rods.summary import RunSummary
+from rods.summary import RunSummary, SummaryFold
 from rods.supervise import Death, Supervisor, WorkerKeepsDyingError, WorkerState
 from rods.table import LiveTable, Status
 from rods.task_sets import task_sets
@@ -42,7 +42,7 @@ class RunOutcome:
 
     ending: Ending
     folder: RunFolder
-    summary: RunSummary
+    summary: RunSummary = field(default_factory=lambda: SummaryFold().summary())
     reason: str = ""
     last_words: str = ""
     restarts: dict[str, int] = field(default_factory=dict)
@@ -67,11 +67,18 @@ def run(settings: Settings, live: LiveTable) -> RunOutcome:
     folder = RunFolder(settings.run_folder)
     folder.create(settings.run_id)
     with folder.locked(), _broker(settings, folder) as address:
-        resolved = settings.model_copy(update={"broker": address, "folder": str(folder.path.resolve())})
+        found = {"broker": address, "folder": str(folder.path.resolve()), "dashboard_port": _port(settings)}
+        resolved = settings.model_copy(update=found)
         write_resolved(resolved, folder.settings)
         outcome = asyncio.run(_Run(resolved, folder, live).run())
-    write_report(folder.report, outcome.summary, resolved)
+    write_report(folder.report, outcome.summary, resolved.model_dump(mode="json"))
+    write_summary(folder.summary, outcome.summary)
     return outcome
+
+
+def _port(settings: Settings) -> int:
+    """The dashboard's port, so that its address is known before its process is up."""
+    return settings.dashboard_port or free_port()
 
 
 @contextmanager
@@ -89,17 +96,18 @@ class _Run:
 
     def __init__(self, settings: Settings, folder: RunFolder, live: LiveTable) -> None:
         self.settings, self.folder, self.live = settings, folder, live
-        self.observer = Observer(settings.broker, settings.prefix, settings.partitions, lambda: None)
+        self.observer = Observer(settings.broker, settings.prefix, settings.partitions)
         self.interrupted = asyncio.Event()
         self.started = time.monotonic()
         self.blind = False
+        self.show_at = 0.0
 
     async def run(self) -> RunOutcome:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self.interrupted.set)
         await create_topics(self.settings.broker, self.settings.prefix, self.settings.partitions)
-        outcome = RunOutcome(Ending.FINISHED, self.folder, self.observer.summary)
+        outcome = RunOutcome(Ending.FINISHED, self.folder)
         specs = worker_specs(self.settings, self.folder.settings)
         following = asyncio.create_task(self.observer.follow())
         supervisor = Supervisor(specs, self._on_death)
@@ -117,6 +125,7 @@ class _Run:
         finally:
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)
+            outcome.summary = self.observer.fold.summary()
             outcome.restarts = {name: count for name, count in supervisor.deaths.items() if count}
         return outcome
 
@@ -131,7 +140,7 @@ class _Run:
                     dying.result()
                 if following.done() and not self.blind:
                     self.blind = True
-                    self.live.say(f"the live table stands still, the run goes on: {following.exception()}")
+                    self.live.console.print(f"the live table stands still, the run goes on: {following.exception()}")
                 self._show(supervisor)
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self.interrupted.wait(), _WATCH_SECONDS)
@@ -141,19 +150,18 @@ class _Run:
             await asyncio.gather(dying, return_exceptions=True)
 
     def _show(self, supervisor: Supervisor) -> None:
-        status = Status(
-            seconds=time.monotonic() - self.started,
-            restarts=sum(supervisor.deaths.values()),
-            dashboard=self._dashboard(),
-            pids=supervisor.pids,
-        )
-        self.live.show(self.observer.summary, status)
+        """At most every second, and less often when the rows take long to make."""
+        began = time.monotonic()
+        if began < self.show_at:
+            return
+        fold = self.observer.fold
+        self.live.update(fold.rows(), Status(fold.moment, sum(supervisor.deaths.values()), self._phase()))
+        self.show_at = time.monotonic() + max(1.0, 10 * (time.monotonic() - began))
 
-    def _dashboard(self) -> str:
-        """The page's address, which the warehouse worker writes beside its data."""
-        with suppress(OSError):
-            return (self.folder.path / "dashboard.txt").read_text(encoding="utf-8").strip()
-        return ""
+    def _phase(self) -> str:
+        minutes, seconds = divmod(int(time.monotonic() - self.started), 60)
+        return f"{minutes}:{seconds:02d}, dashboard http://127.0.0.1:{self.settings.dashboard_port}/"
 
     def _on_death(self, death: Death) -> None:
-        self.live.say(f"the {death.worker} worker (process {death.pid}) died of {death.cause}; starting it again")
+        text = f"the {death.worker} worker (process {death.pid}) died of {death.cause}; starting it again"
+        self.live.console.print(text)

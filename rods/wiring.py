@@ -112,7 +112,7 @@ def run_warehouse_service(settings: Settings) -> None:
             prefix=settings.prefix,
             partitions=settings.partitions,
             dsn=warehouse_dsn(settings),
-            port=settings.dashboard_port,
+            dashboard_port=settings.dashboard_port,
         )
     )
 

@@ -57,9 +57,8 @@ def run(
     with LiveTable() as live:
         outcome = run_all(load_settings(settings, flags), live)
     if as_json:
-        typer.echo(
-            json.dumps({"ending": outcome.ending, **outcome.summary.as_json(), "folder": str(outcome.folder.path)})
-        )
+        result = {"ending": outcome.ending, "folder": str(outcome.folder.path), **outcome.summary.document()}
+        typer.echo(json.dumps(result))
     else:
         _print(outcome)
     if outcome.ending is Ending.FAILED:
