@@ -7,7 +7,7 @@ numerical libraries keep state per thread.
 import asyncio
 import queue
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import suppress
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -42,7 +42,7 @@ class WorkThread:
             return result
         raise AssertionError("work gives one result")
 
-    async def stream(self, work: Callable[[], Iterator[T]]) -> AsyncIterator[T]:
+    async def stream(self, work: Callable[[], Iterator[T]]) -> AsyncGenerator[T, None]:
         """The items of `work` as they come, at most `AHEAD` of them not yet taken. Leaving early abandons the rest."""
         loop = asyncio.get_running_loop()
         results: asyncio.Queue[_Item[T] | _End] = asyncio.Queue()

@@ -1,4 +1,4 @@
-"""From a seed's outcome to the events that record it. All derive from the seed's event, so that redone they are equal."""
+"""From a seed's outcome to the events that record it, all derived from the seed's event: redone, they are equal."""
 
 import json
 from dataclasses import dataclass
