@@ -5,8 +5,8 @@ TaskMeasured for an accepted result, the PartitionSealed that answers a barrier,
 
 - The first result of a group counts, whole; a later one is a duplicate. A result with the wrong K or total is none.
 - A barrier closes its step for good: results of a sealed step are late. A result of a step that is not open yet is
-  refused, since a learner asks for a step only after the barrier of the one before stands on every partition; so nothing
-  outlives a barrier but the tasks, and a fold rebuilt from seals equals one that never stopped.
+  refused, since a learner asks for a step only after the barrier of the one before stands on every partition. So
+  nothing outlives a barrier but the tasks, and a fold rebuilt from seals equals one that never stopped.
 - Events of a learner older than the newest seen on this partition are ignored.
 - Groups to evaluate are measured and enter nothing.
 """

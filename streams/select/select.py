@@ -1,0 +1,62 @@
+"""Which tasks of a sealed step become boundary seeds. Pure.
+
+Boundary tasks trained on in this step and not in cooldown, bucketed by category; each bucket ranked by φ or variance,
+highest first, ties by task id; at most the quota of each. `random` is the ablation: as many of each bucket, drawn by a
+hash from all tasks measured in this step; `static` asks for none.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+
+from schemas.identity import digest, seed_id
+from schemas.rollouts import Purpose
+from schemas.rules import Rules
+from schemas.seals import SealedGroup, SelectedSeed
+from streams.exact import phi_of, pooled, text_of
+
+
+def select(
+    groups: Iterable[SealedGroup], rules: Rules, epoch: int, step: int, last: Mapping[str, int]
+) -> tuple[SelectedSeed, ...]:
+    """The seeds of a step in order: by category, then rank in the bucket. last: task to the step it was last a seed."""
+    if rules.curriculum == "static":
+        return ()
+    free = [group for group in groups if _measured(group) and not _cooling(group.task, rules, step, last)]
+    chosen: list[SealedGroup] = []
+    for category in sorted({group.category for group in free}):
+        chosen += _bucket([group for group in free if group.category == category], rules, step)
+    return tuple([_seed(group, rules, epoch, step, rank) for rank, group in enumerate(chosen)])
+
+
+def _measured(group: SealedGroup) -> bool:
+    return group.purpose == Purpose.TRAIN and any(turns is not None for turns in group.passed)
+
+
+def _cooling(task: str, rules: Rules, step: int, last: Mapping[str, int]) -> bool:
+    return task in last and step - last[task] <= rules.select.cooldown_steps
+
+
+def _bucket(groups: Sequence[SealedGroup], rules: Rules, step: int) -> list[SealedGroup]:
+    boundary = [group for group in groups if group.boundary]
+    ranked = sorted(boundary, key=lambda group: (-_worth(group, rules), group.task))[: rules.select.quota]
+    if rules.curriculum == "random":
+        return sorted(groups, key=lambda group: digest([rules.seed, step, group.task]))[: len(ranked)]
+    return ranked
+
+
+def _worth(group: SealedGroup, rules: Rules) -> Fraction:
+    figures = pooled(group.state.window)
+    return phi_of(figures.mean) if rules.select.rank_by == "phi" else figures.variance
+
+
+def _seed(group: SealedGroup, rules: Rules, epoch: int, step: int, rank: int) -> SelectedSeed:
+    figures = pooled(group.state.window)
+    return SelectedSeed(
+        seed=seed_id(rules.seed, epoch, step, group.task),
+        task=group.task,
+        category=group.category,
+        phi=text_of(phi_of(figures.mean)),
+        variance=text_of(figures.variance),
+        rank=rank,
+        evidence=tuple([part.group for part in group.state.window]),
+    )

@@ -1,0 +1,42 @@
+from dataclasses import replace
+
+from schemas.seals import PartitionSealed
+from streams.assembly import Assembly, assemble
+from tests.streams.rollout_log import barrier, seal_of
+
+
+def chunks(digest: str, number: int) -> list[PartitionSealed]:
+    seal = replace(seal_of(barrier()), digest=digest)
+    return [replace(seal, chunk=chunk, chunks=number) for chunk in range(number)]
+
+
+def whole(*events: PartitionSealed) -> list[str]:
+    assembly, found = Assembly(), []
+    for event in events:
+        assembly, seal = assemble(assembly, event)
+        found += [seal.digest] if seal else []
+    return found
+
+
+def test_a_seal_is_whole_when_all_its_chunks_are_in_whatever_their_order() -> None:
+    a, b, c = chunks("d", 3)
+    assert whole(a, b) == []
+    assert whole(c, a, b) == ["d"]
+    assert whole(a, a, b, b, c) == ["d"]
+
+
+def test_chunks_of_a_writer_that_died_complete_nothing_and_hinder_nobody() -> None:
+    old, new = chunks("old", 2), chunks("new", 3)
+    assert whole(old[0], *new) == ["new"]
+
+
+def test_a_whole_seal_leaves_nothing_waiting() -> None:
+    assembly = assemble(Assembly(), chunks("old", 2)[0]).assembly
+    for event in chunks("new", 2):
+        assembly = assemble(assembly, event).assembly
+    assert assembly.waiting == {}
+
+
+def test_an_impossible_chunk_completes_nothing() -> None:
+    a, _ = chunks("d", 2)
+    assert whole(replace(a, chunk=5), replace(a, chunk=-1)) == []
