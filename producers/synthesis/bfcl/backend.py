@@ -49,7 +49,7 @@ class BfclBackend:
 
     def leaks(self, definition: TaskDefinition) -> Sequence[str]:
         names = {name for owner in definition.classes for name in TOOLBOXES[owner].functions}
-        content = " ".join(text for turn in definition.turns for text in turn.ground_truth)
+        content = _content(definition)
         said = (text for turn in definition.turns for text in turn.requests)
         return sorted({word for text in said for word in leaked(text, names) if word in names or word not in content})
 
@@ -61,6 +61,12 @@ class BfclBackend:
             _opinion(Criterion.NATURAL, _unnatural(request)),
             _opinion(Criterion.AMBIGUITY, _malformed(request)),
         )
+
+
+def _content(definition: TaskDefinition) -> str:
+    """The values of all arguments: a request may say them, whatever they look like."""
+    calls = [parse_call(text) for turn in definition.turns for text in turn.ground_truth]
+    return " ".join(str(value) for call in calls for value in (*call.args, *(value for _, value in call.kwargs)))
 
 
 def leaked(text: str, functions: set[str]) -> Iterator[str]:

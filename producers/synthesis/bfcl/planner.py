@@ -22,6 +22,7 @@ from schemas.task import Category, TaskDefinition
 _CANDIDATES = 4
 _TRIES = 60
 _SINGLE = 0.35
+_RECENT = 6
 Stretch = tuple[str, tuple[str, ...]]
 """Consecutive calls of a turn to one class: the class and the functions."""
 
@@ -112,7 +113,7 @@ def _add(world: World, name: str, rng: Random) -> bool:
     if arguments is None:
         return False
     step = Step(name, tuple(arguments.items()))
-    if any(_same(step, other) for other in world.steps[world.turn :]) or (not arguments and _recent(world, step)):
+    if any(_same(step, other) for other in world.steps[-_RECENT:]):
         return False
     function.effect(world, arguments)
     world.steps.append(step)
@@ -120,10 +121,5 @@ def _add(world: World, name: str, rng: Random) -> bool:
 
 
 def _same(left: Step, right: Step) -> bool:
-    """A repetition within a turn; stepping up twice is none."""
+    """A repetition among the last few steps; stepping up twice is none."""
     return left == right and left.argument("folder") != ".."
-
-
-def _recent(world: World, step: Step) -> bool:
-    """Whether a question without arguments was asked within the last few steps."""
-    return step in world.steps[-6:]

@@ -147,7 +147,9 @@ def _logout(world: World, rng: Random) -> Arguments | None:
 
 FUNCTIONS = {
     "get_current_time": Function(("tell me what time it is at the exchange", "check the clock at the exchange")),
-    "get_symbol_by_name": Function(("look up the ticker of {name}",), _company),
+    "get_symbol_by_name": Function(
+        ("look up the ticker of {name}",), _company, vague={"name": ("some company", "The company is {}.")}
+    ),
     "get_stock_info": Function(
         ("give me the latest figures for {symbol}", "check how {symbol} is doing"), _on_symbol, _noted
     ),

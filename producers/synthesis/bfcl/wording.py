@@ -87,7 +87,8 @@ def _quoted(name: str, value: object) -> str:
 def _literal(form: str, value: Value) -> str:
     if isinstance(value, list | tuple) and form.startswith("'"):
         return spoken([form.format(spoken(item)) for item in value])
-    return form.format(spoken(value))
+    quotes = isinstance(value, str) or form != "'{}'"
+    return form.format(spoken(value)) if quotes else spoken(value)
 
 
 @dataclass(slots=True)

@@ -1,0 +1,102 @@
+"""Variants of BFCL's train split: yield, the package's own checker, names, grounding and structure."""
+
+from collections import Counter
+from fractions import Fraction
+from functools import cache
+
+from producers.environments.bfcl import BfclSource
+from producers.environments.bfcl.reference import ReferenceChecker
+from producers.environments.calls import parse_call
+from producers.environments.judge import score
+from producers.synthesis.bfcl.backend import leaked
+from producers.synthesis.bfcl.toolboxes import TOOLBOXES
+from producers.synthesis.critique import profile_of
+from producers.synthesis.pipeline import SeedTask, SynthesisOutcome, synthesise
+from producers.synthesis.profile import distance
+from producers.synthesis.rules_backend import RulesBackend
+from schemas.rules import SynthesisRules
+from schemas.task import Category, TaskDefinition
+
+SOURCE = BfclSource()
+RULES = SynthesisRules()
+
+
+@cache
+def outcomes() -> tuple[tuple[TaskDefinition, SynthesisOutcome], ...]:
+    seeds = [task for number, task in enumerate(SOURCE.tasks("train")) if number % 5 == 0]
+    backend = RulesBackend()
+    return tuple(
+        (task, synthesise(SeedTask(f"seed-{task.task}", task, 1), SOURCE, (), RULES, backend)) for task in seeds
+    )
+
+
+def variants() -> list[tuple[TaskDefinition, TaskDefinition]]:
+    return [(seed, variant) for seed, outcome in outcomes() for variant in outcome.variants]
+
+
+def test_more_than_half_of_the_seeds_of_every_category_give_a_variant() -> None:
+    given = Counter(seed.category for seed, outcome in outcomes() if outcome.variants)
+    asked = Counter(seed.category for seed, _ in outcomes())
+    assert set(asked) == {category.value for category in Category}
+    assert all(2 * given[category] > asked[category] for category in asked)
+
+
+def test_every_variant_passes_the_packages_own_checker_with_its_own_ground_truth() -> None:
+    reference = ReferenceChecker()
+    assert len(variants()) >= 40
+    for _, variant in variants():
+        truth = [turn.ground_truth for turn in variant.turns]
+        assert reference.first_failed(variant, truth) is None, variant
+        assert all(score(SOURCE.reset(variant), variant.turns_total, truth))
+
+
+def test_a_variant_keeps_category_classes_scenario_and_turns_and_names_its_parent() -> None:
+    for seed, variant in variants():
+        assert (variant.parent, variant.source) == (seed.task, "bfcl")
+        assert (variant.category, variant.scenario, variant.classes) == (seed.category, seed.scenario, seed.classes)
+        assert variant.turns_total == seed.turns_total
+        assert (variant.initial_state, variant.turns) != (seed.initial_state, seed.turns)
+
+
+def test_no_request_gives_a_function_or_a_parameter_away() -> None:
+    for _, variant in variants():
+        names = {name for owner in variant.classes for name in TOOLBOXES[owner].functions}
+        calls = [parse_call(text) for turn in variant.turns for text in turn.ground_truth]
+        content = " ".join(str(value) for call in calls for _, value in call.kwargs)
+        for turn in variant.turns:
+            for request in turn.requests:
+                assert not [word for word in leaked(request, names) if word in names or word not in content], request
+
+
+def test_every_structure_is_within_the_bound_of_its_seeds() -> None:
+    bound = Fraction(RULES.profile_distance)
+    for seed, variant in variants():
+        apart = distance(profile_of(seed, SOURCE, seed.category), profile_of(variant, SOURCE, seed.category))
+        assert apart <= bound
+
+
+def test_categories_have_their_marks() -> None:
+    for _, variant in variants():
+        empty = [number for number, turn in enumerate(variant.turns) if not turn.ground_truth]
+        silent = [number for number, turn in enumerate(variant.turns) if not turn.requests]
+        if variant.category == Category.MISSING_FUNCTION:
+            assert len(empty) == 1
+            assert silent == [empty[0] + 1]
+        elif variant.category == Category.MISSING_PARAMETER:
+            assert len(empty) == 1
+            assert silent == []
+        else:
+            assert empty == silent == []
+
+
+def test_variants_differ_from_one_another_in_id_and_content() -> None:
+    made = [variant for _, variant in variants()]
+    assert len({variant.task for variant in made}) == len(made)
+    assert len({(variant.initial_state, variant.turns) for variant in made}) == len(made)
+
+
+def test_variants_of_variants_can_be_made() -> None:
+    parent = variants()[0][1]
+    outcome = synthesise(SeedTask("second", parent, 1), SOURCE, (), RULES, RulesBackend())
+    assert outcome.variants
+    assert all(variant.parent == parent.task for variant in outcome.variants)
