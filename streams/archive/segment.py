@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import fastavro
+import fastavro.schema
 
 from streams.archive.errors import ArchiveError
 from streams.log_reader import LogRecord
@@ -90,22 +91,44 @@ def encode_segment(records: Sequence[LogRecord]) -> bytes:
 
 def read_segment(path: Path, segment: Segment, partition: int) -> Iterator[LogRecord]:
     """The records of a sealed segment, once its bytes have the recorded sha256. Raises ArchiveError."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise ArchiveError(f"segment {path} that begins at offset {segment.first} cannot be read: {error}") from error
-    if hashlib.sha256(data).hexdigest() != segment.sha256:
-        raise ArchiveError(f"segment {path} that begins at offset {segment.first} has another sha256 than its manifest")
-    reader = fastavro.reader(io.BytesIO(data))
-    topic = reader.metadata.get("rods.topic", "")
+    reader = _open(path, segment, partition)
+    topic = reader.metadata["rods.topic"]
     expected = segment.first
-    for row in reader:
-        if row["offset"] != expected:
-            raise ArchiveError(f"segment {path} holds offset {row['offset']} where {expected} is next")
-        yield _from_avro(row, topic, partition)
-        expected += 1
+    try:
+        for row in reader:
+            if row["offset"] != expected:
+                raise ArchiveError(f"segment {path} holds offset {row['offset']} where {expected} is next")
+            yield _from_avro(row, topic, partition)
+            expected += 1
+    except ArchiveError:
+        raise
+    except Exception as error:
+        raise ArchiveError(f"segment {path} cannot be decoded at offset {expected}: {error}") from error
     if expected != segment.last + 1:
         raise ArchiveError(f"segment {path} ends before offset {expected}, and its manifest says {segment.last}")
+
+
+def _open(path: Path, segment: Segment, partition: int) -> Any:
+    """A reader over bytes that are the manifest's and of our schema, so that every row has the expected fields."""
+    where = f"segment {path} that begins at offset {segment.first}"
+    try:
+        if path.stat().st_size != segment.size:
+            raise ArchiveError(f"{where} has another size than its manifest says")
+        data = path.read_bytes()
+    except OSError as error:
+        raise ArchiveError(f"{where} cannot be read: {error}") from error
+    if hashlib.sha256(data).hexdigest() != segment.sha256:
+        raise ArchiveError(f"{where} has another sha256 than its manifest says")
+    try:
+        reader = fastavro.reader(io.BytesIO(data))
+        canonical = fastavro.schema.to_parsing_canonical_form(reader.writer_schema)
+    except Exception as error:
+        raise ArchiveError(f"{where} is no Avro container file") from error
+    if canonical != fastavro.schema.to_parsing_canonical_form(_SCHEMA):
+        raise ArchiveError(f"{where} has another schema than archived records have")
+    if reader.metadata.get("rods.partition") != str(partition) or "rods.topic" not in reader.metadata:
+        raise ArchiveError(f"{where} belongs to another partition")
+    return reader
 
 
 def _to_avro(record: LogRecord) -> dict[str, Any]:

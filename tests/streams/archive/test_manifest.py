@@ -1,7 +1,10 @@
+import hashlib
+import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import fastavro
 import pytest
 
 from schemas.topics import Topic
@@ -9,7 +12,7 @@ from streams.archive.errors import ArchiveConflictError, ArchiveError
 from streams.archive.manifest import MANIFEST, read_manifest, take_up
 from streams.archive.partition import PartitionArchive, partition_folder
 from streams.archive.read import read_archive
-from streams.archive.segment import encode_segment
+from streams.archive.segment import Segment, encode_segment, read_segment
 from streams.log_reader import LogRecord
 
 
@@ -119,6 +122,24 @@ def test_a_manifest_whose_chain_breaks_is_refused(tmp_path: Path, change: str) -
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     with pytest.raises(ArchiveError):
         _offsets(tmp_path)
+
+
+@pytest.mark.parametrize("data", [b"", b"Obj\x01", b"hello" * 100, "other schema", "other partition", "cut"])
+def test_a_file_that_its_manifest_vouches_for_is_still_not_trusted(tmp_path: Path, data: bytes | str) -> None:
+    if data == "other schema":
+        out = io.BytesIO()
+        fastavro.writer(out, {"type": "record", "name": "X", "fields": [{"name": "offset", "type": "string"}]}, [])
+        data = out.getvalue()
+    elif data == "other partition":
+        data = encode_segment([_record(0)._replace(partition=7)])
+    elif data == "cut":
+        data = encode_segment([_record(0)])[:-17]
+    assert isinstance(data, bytes)
+    path = tmp_path / "segment.avro"
+    path.write_bytes(data)
+    segment = Segment(path.name, 0, 0, len(data), hashlib.sha256(data).hexdigest(), "")
+    with pytest.raises(ArchiveError, match=r"segment\.avro"):
+        list(read_segment(path, segment, 0))
 
 
 def test_a_missing_archive_is_said(tmp_path: Path) -> None:
