@@ -45,14 +45,22 @@ class Chart(NamedTuple):
 
 
 class _Plan(NamedTuple):
+    """from_start: whether epoch 0, the state before training, has a place in the chart."""
+
     title: str
     note: str
     draw: Draw
+    from_start: bool = False
 
 
 def charts(rows: Sequence[EpochSummary]) -> list[Chart]:
     """Every chart, in the order of the page."""
-    return [Chart(plan.title, plan.note, _svg(name, plan.draw, rows)) for name, plan in _PLANS.items()]
+    return [_chart(name, plan, rows) for name, plan in _PLANS.items()]
+
+
+def _chart(name: str, plan: _Plan, rows: Sequence[EpochSummary]) -> Chart:
+    shown = [row for row in rows if row.epoch or plan.from_start]
+    return Chart(plan.title, plan.note, _svg(name, plan.draw, shown))
 
 
 def _svg(name: str, draw: Draw, rows: Sequence[EpochSummary]) -> str:
@@ -148,12 +156,12 @@ def _by_reason(
 
 
 _PLANS: dict[str, _Plan] = {
-    "progress": _Plan("Progress", "Mean share of turns passed; 1 is every turn of every task.", _progress),
+    "progress": _Plan("Progress", "Mean share of turns passed; 1 is every turn of every task.", _progress, True),
     "flat": _Plan("Groups without variance", "They give no gradient: the depletion that RODS works against.", _flat),
     "zones": _Plan("Zones", "Train groups by the zone of their task.", _zones),
     "synthesis": _Plan("Synthesis", "Boundary seeds selected, and what became of them.", _synthesis),
     "rejected": _Plan("Variants rejected", "Attempts at a variant that failed a gate, by reason.", _rejected),
     "turnover": _Plan("Turnover", "Tasks injected (above) and retired by rule (below) at the boundary.", _turnover),
-    "pool": _Plan("Pool", "Members after the boundary of the epoch.", _pool),
+    "pool": _Plan("Pool", "Members after the boundary of the epoch.", _pool, True),
     "trained": _Plan("Training", "Groups with a gradient, as the learner trained on them.", _trained),
 }

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
@@ -15,23 +16,22 @@ from rods.summary import EpochSummary, Moment, RunSummary
 
 PLAIN_WIDTH = 160
 MAX_WORD = 48
+ZONES = ("mastered", "boundary", "hard", "none")
+EMPTY = ("", "", "")
 COLUMNS = (
     "epoch",
-    "pool progress",
+    "pool",
     "held-out",
     "flat",
-    "mastered",
-    "boundary",
-    "hard",
-    "none",
+    "m/b/h/none",
     "seeds",
     "verified",
     "rejected",
     "injected",
     "retired",
-    "pool",
+    "tasks",
     "digest",
-    "seconds",
+    "s",
 )
 
 
@@ -45,12 +45,30 @@ class Status:
 
 
 def epoch_table(rows: Sequence[EpochSummary]) -> Table:
-    """One line an epoch. Counts by reason stand one below the other."""
-    table = Table(show_edge=False, pad_edge=False, header_style="bold")
+    """One line an epoch. pool, held-out: mean progress. m/b/h/none: groups by zone, mastered, boundary, hard or
+    none. tasks: of the pool after the epoch, originals + variants."""
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     for name in COLUMNS:
-        table.add_column(name, justify="left" if name in {"rejected", "retired", "digest"} else "right")
+        table.add_column(name, justify="left" if name == "digest" else "right")
     for row in rows:
         table.add_row(*[Text(cell) for cell in _cells(row)])
+    return table
+
+
+def reason_table(rows: Sequence[EpochSummary]) -> Table:
+    """Why variants were rejected and by which rule tasks were retired: a line a reason, a column an epoch."""
+    trained = [row for row in rows if row.epoch]
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    table.add_column("")
+    for row in trained:
+        table.add_column(f"epoch {row.epoch}", justify="right")
+    for word, counts in (
+        ("rejected", [row.variants_rejected for row in trained]),
+        ("retired", [row.retired for row in trained]),
+    ):
+        for reason in sorted(set().union(*counts)):
+            cells = [Text(str(found.get(reason, 0))) for found in counts]
+            table.add_row(Text(f"{word}: {printable(reason)}"), *cells)
     return table
 
 
@@ -75,9 +93,9 @@ def rise_line(rise: Rise) -> str:
 
 
 def print_summary(summary: RunSummary, console: Console | None = None) -> None:
-    """The last table and the rises, on stdout."""
+    """The last tables and the rises, on stdout."""
     out = console or _console(stderr=False)
-    out.print(epoch_table(summary.epochs))
+    out.print(epoch_table(summary.epochs), "", reason_table(summary.epochs), "", sep="\n")
     for rise in summary.rises:
         out.print(Text(rise_line(rise)))
     for alarm in summary.alarms:
@@ -113,10 +131,10 @@ class LiveTable:
         for row in rows:
             if row.pool_digest and row.epoch not in self._told:
                 self._told.add(row.epoch)
-                self.console.print(Text(_sentence(row)))
+                self.console.print(Text(_sentence(row)), soft_wrap=True)
         if status.moment.step > self._step:
             self._step = status.moment.step
-            self.console.print(status_line(status))
+            self.console.print(status_line(status), soft_wrap=True)
 
 
 def live_view(rows: Sequence[EpochSummary], status: Status) -> RenderableType:
@@ -131,19 +149,19 @@ def printable(text: str, limit: int = MAX_WORD) -> str:
 
 
 def _cells(row: EpochSummary) -> list[str]:
-    zones = [str(row.zones.get(zone, 0)) for zone in ("mastered", "boundary", "hard", "none")]
     return [
         str(row.epoch) if row.epoch else "start",
         _decimal(row.progress_pool),
         _decimal(row.progress_heldout),
         "" if row.flat_share is None else f"{row.flat_share:.0%}",
-        *zones,
-        str(row.seeds),
-        str(row.variants_verified),
-        _counts(row.variants_rejected),
-        str(row.injected),
-        _counts(row.retired),
-        f"{row.pool_size} = {row.originals} + {row.variants}" if row.pool_digest else "",
+        "/".join([str(row.zones.get(zone, 0)) for zone in ZONES]) if row.epoch else "",
+        *(
+            [str(row.seeds), str(row.variants_verified), str(sum(row.variants_rejected.values()))]
+            if row.epoch
+            else EMPTY
+        ),
+        *([str(row.injected), str(sum(row.retired.values()))] if row.epoch else EMPTY[:2]),
+        f"{row.originals}+{row.variants}" if row.pool_digest else "",
         row.pool_digest[:12],
         "" if row.seconds is None else f"{row.seconds:.0f}",
     ]
@@ -151,12 +169,14 @@ def _cells(row: EpochSummary) -> list[str]:
 
 def _sentence(row: EpochSummary) -> str:
     """A row on one line, without a table around it."""
-    named = zip(COLUMNS, [cell.replace("\n", ", ") for cell in _cells(row)], strict=True)
-    return "; ".join([f"{name} {cell}" for name, cell in named if cell and cell != "0"])
+    named = [f"{name} {cell}" for name, cell in zip(COLUMNS, _cells(row), strict=True) if cell]
+    counts = [_counts("rejected", row.variants_rejected), _counts("retired", row.retired)]
+    return "; ".join([*named, *[text for text in counts if text]])
 
 
-def _counts(counts: Mapping[str, int]) -> str:
-    return "\n".join([f"{count} {printable(name)}" for name, count in counts.items()]) or "0"
+def _counts(word: str, counts: Mapping[str, int]) -> str:
+    listed = ", ".join([f"{count} {printable(name)}" for name, count in counts.items()])
+    return f"{word} by reason: {listed}" if listed else ""
 
 
 def _decimal(value: float | None) -> str:
