@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from producers.rollouts.key_value_cache import Shape, Slab, WorkingCache
+from producers.rollouts.key_value_cache import Arena, Shape, Slab, WorkingCache
 from producers.rollouts.sampling import draw
 
 PREFILL_TOKENS = 4096
@@ -42,11 +42,11 @@ class Row:
         return 0 if self.slab is None else len(self.slab.ids)
 
 
-def decode_rows(model: nn.Module, shape: Shape, rows: Sequence[Row], max_tokens: int, end: int) -> None:
+def decode_rows(model: nn.Module, arena: Arena, shape: Shape, rows: Sequence[Row], max_tokens: int, end: int) -> None:
     """Samples each row's message up to and including `end`, or `max_tokens` tokens; fills the rows in."""
     order = sorted(rows, key=lambda row: (len(row.ids) - row.known, row.known))
     length = max(len(row.ids) for row in rows) + max_tokens
-    cache = WorkingCache(shape, len(order), length)
+    cache = WorkingCache(arena.take(shape, len(order), length))
     logits = _prefill(model, cache, order)
     live = list(order)
     positions = torch.tensor([len(row.ids) for row in live])
@@ -72,7 +72,7 @@ def decode_rows(model: nn.Module, shape: Shape, rows: Sequence[Row], max_tokens:
         tokens = drawn.ids
         if len(left) < COMPACT_BELOW * len(live):
             keep = torch.tensor(left)
-            cache.keep(keep)
+            cache.keep(keep, max(len(live[index].ids) for index in left) + step)
             live = [live[index] for index in left]
             positions, numbers, temperature, tokens = positions[keep], numbers[keep], temperature[keep], tokens[keep]
         reach = max(len(row.ids) for row in live) + step + 1
@@ -104,7 +104,8 @@ def _prefill_span(model: nn.Module, cache: WorkingCache, rows: Sequence[Row], st
     distinct = sorted(set(source))
     if len(distinct) == len(span):
         return _run(model, cache, slice(start, stop), span)
-    small = WorkingCache(_shape_of(cache), len(distinct), cache.tensor.shape[4])
+    longest = max(len(row.ids) for row in span)
+    small = WorkingCache(Arena().take(cache.shape, len(distinct), longest))
     for place, index in enumerate(distinct):
         slab = span[index].slab
         if slab is not None:
@@ -112,7 +113,7 @@ def _prefill_span(model: nn.Module, cache: WorkingCache, rows: Sequence[Row], st
     logits = _run(model, small, slice(0, len(distinct)), [span[index] for index in distinct])
     place_of = {index: place for place, index in enumerate(distinct)}
     places = torch.tensor([place_of[index] for index in source])
-    cache.tensor[:, :, start:stop] = small.tensor.index_select(2, places)
+    cache.tensor[:, :, start:stop, :, :longest] = small.tensor.index_select(2, places)
     return logits.index_select(0, places)
 
 
@@ -126,10 +127,8 @@ def _run(model: nn.Module, cache: WorkingCache, span: slice, rows: Sequence[Row]
     known = torch.tensor([row.known for row in rows])
     positions = known[:, None] + torch.arange(widest)
     last = torch.tensor([_fresh(row) - 1 for row in rows])
+    positions = positions.clamp(max=cache.length - 1)
     reach = int(positions.max()) + 1
-    if reach > cache.tensor.shape[4]:
-        positions = positions.clamp(max=cache.tensor.shape[4] - 1)
-        reach = cache.tensor.shape[4]
     return _forward(model, cache, span, ids, positions, reach, last)
 
 
@@ -159,8 +158,3 @@ def _forward(
 
 def _fresh(row: Row) -> int:
     return len(row.ids) - row.known
-
-
-def _shape_of(cache: WorkingCache) -> Shape:
-    layers, _, _, heads, _, width = cache.tensor.shape
-    return Shape(layers, heads, width)

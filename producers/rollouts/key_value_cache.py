@@ -1,9 +1,11 @@
 """Keys and values of attempts: a working cache for a batch of ragged rows, and slabs that wait between messages.
 
 Every row of the working cache starts at position zero and grows to its own length; a token's slot is its position.
-Space is allocated once per batch, finished rows are dropped by compaction, and nothing is ever concatenated.
+Space is taken from an arena that outlives the batch, finished rows are dropped by compaction, and nothing is ever
+concatenated. What an earlier batch left behind is never visible, but it must be finite: masks add, they do not delete.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -28,18 +30,42 @@ class Slab:
     tensor: Tensor
 
 
+class Arena:
+    """Memory for the working caches of one batch after the other: fresh pages cost more than the copies in them."""
+
+    def __init__(self) -> None:
+        self._floats = torch.zeros(0)
+
+    def take(self, shape: Shape, rows: int, length: int) -> Tensor:
+        """A tensor [layers, 2, rows, heads, length, width] of finite numbers. One is in use at a time."""
+        size = (shape.layers, 2, rows, shape.heads, length, shape.width)
+        if self._floats.numel() < math.prod(size):
+            self._floats = torch.zeros(math.prod(size))
+        return self._floats[: math.prod(size)].view(size)
+
+
 class WorkingCache:
     """Keys and values [layers, 2, rows, heads, length, width], as `past_key_values` of a `transformers` model.
 
     The model calls `update` once per layer of a forward pass, for the rows and positions that `at` was told.
     """
 
-    def __init__(self, shape: Shape, rows: int, length: int) -> None:
-        self.tensor = torch.zeros(shape.layers, 2, rows, shape.heads, length, shape.width)
-        self._span = slice(0, rows)
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+        self._span = slice(0, 0)
         self._positions = torch.zeros(0, dtype=torch.long)
-        self._rows = torch.arange(rows)[:, None]
+        self._rows = torch.zeros(0, dtype=torch.long)
         self._reach = 0
+
+    @property
+    def length(self) -> int:
+        """Positions there is space for."""
+        return self.tensor.shape[4]
+
+    @property
+    def shape(self) -> Shape:
+        layers, _, _, heads, _, width = self.tensor.shape
+        return Shape(layers, heads, width)
 
     def at(self, span: slice, positions: Tensor, reach: int) -> "WorkingCache":
         """The next forward pass runs on the rows of `span`, at positions [rows, tokens], all below `reach`."""
@@ -66,9 +92,10 @@ class WorkingCache:
         """A copy of a row's first `length` positions."""
         return self.tensor[:, :, row, :, :length].clone()
 
-    def keep(self, rows: Tensor) -> None:
-        """Compaction: keeps these rows, in this order."""
-        self.tensor = self.tensor.index_select(2, rows)
+    def keep(self, rows: Tensor, length: int) -> None:
+        """Compaction: keeps these rows, in this order, and of each its first `length` positions."""
+        self.tensor[:, :, : len(rows), :, :length] = self.tensor[:, :, :, :, :length].index_select(2, rows)
+        self.tensor = self.tensor[:, :, : len(rows)]
 
 
 class SlabStore:

@@ -3,6 +3,7 @@
 import hashlib
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -17,10 +18,7 @@ class Draw(NamedTuple):
 def uniforms(seed: int, turn: int, message: int, count: int) -> Tensor:
     """`count` numbers in [0, 1) that follow from the attempt's seed and the message's place in it, float64."""
     digest = hashlib.shake_128(f"{seed}:{turn}:{message}".encode()).digest(8 * count)
-    return torch.tensor(
-        [(int.from_bytes(digest[start : start + 8], "big") >> 11) * 2.0**-53 for start in range(0, 8 * count, 8)],
-        dtype=torch.float64,
-    )
+    return torch.from_numpy((np.frombuffer(digest, dtype=">u8") >> np.uint64(11)).astype(np.float64) * 2.0**-53)
 
 
 def draw(logits: Tensor, uniform: Tensor, temperature: Tensor) -> Draw:

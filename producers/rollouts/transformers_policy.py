@@ -22,7 +22,7 @@ from transformers import AutoModelForCausalLM
 from producers.rollouts.decoding import Row, decode_rows
 from producers.rollouts.errors import PolicyFolderError
 from producers.rollouts.grouped_attention import use_grouped_attention
-from producers.rollouts.key_value_cache import Shape, Slab, SlabStore
+from producers.rollouts.key_value_cache import Arena, Shape, Slab, SlabStore
 from producers.rollouts.policy import Completion, Prompt
 from producers.rollouts.sampling import uniforms
 from producers.rollouts.tokenizer import WordTokenizer
@@ -48,6 +48,7 @@ class TransformersPolicy:
         self._version = version
         self._rows = rows
         self._store = SlabStore()
+        self._arena = Arena()
         self._shape = _shape_of(self.model.config)
 
     @property
@@ -86,7 +87,7 @@ class TransformersPolicy:
     def _complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         contexts = [self.tokenizer.context(prompt.messages, prompt.token_ids) for prompt in prompts]
         rows = [self._row(prompt, context) for prompt, context in zip(prompts, contexts, strict=True)]
-        decode_rows(self.model, self._shape, rows, self._max_tokens, self.tokenizer.end)
+        decode_rows(self.model, self._arena, self._shape, rows, self._max_tokens, self.tokenizer.end)
         for prompt, row in zip(prompts, rows, strict=True):
             assert row.kept is not None
             self._store.put(prompt.attempt, Slab(tuple(row.all_ids[: row.kept.shape[3]]), row.kept))
