@@ -108,7 +108,7 @@ def _boundary(task: str, window: list[Passed]) -> list[tuple[Fraction, str]]:
 
 
 @given(RUNS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_seals_and_selections_equal_a_plain_fold(run: Run) -> None:
     by_partition = [sealed(run, partition) for partition in range(PARTITIONS)]
     selections = selected([seal for step in zip(*by_partition, strict=True) for seal in step])
@@ -120,7 +120,7 @@ def test_seals_and_selections_equal_a_plain_fold(run: Run) -> None:
 
 
 @given(RUNS, st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_replay_in_pieces_equals_replay_at_once(run: Run, data: st.DataObject) -> None:
     """Workers die after any event, rebuild from the seals that stand, and fold the rest again."""
     events = partition_log(run, 0)
@@ -143,9 +143,10 @@ def test_replay_in_pieces_equals_replay_at_once(run: Run, data: st.DataObject) -
 
 
 @given(RUNS, st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_duplicates_change_nothing(run: Run, data: st.DataObject) -> None:
-    once = [event for event in partition_log(run, 0) if getattr(event, "step", 0) > 0]
+    honest = [(asked, [delivery for delivery in deliveries if delivery.shift < 1]) for asked, deliveries in run]
+    once = partition_log(honest, 0)
     more: list[Any] = []
     for event in once:
         more.append(event)
@@ -155,7 +156,7 @@ def test_duplicates_change_nothing(run: Run, data: st.DataObject) -> None:
 
 
 @given(RUNS, st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_any_interleaving_of_partitions_gives_the_same_selections(run: Run, data: st.DataObject) -> None:
     queues = [sealed(run, partition) for partition in range(PARTITIONS)]
     in_order = selected([seal for queue in queues for seal in queue])
@@ -169,7 +170,7 @@ def test_any_interleaving_of_partitions_gives_the_same_selections(run: Run, data
 
 
 @given(RUNS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_a_seal_never_misses_a_result_before_its_barrier(run: Run) -> None:
     for partition in range(PARTITIONS):
         events = partition_log(run, partition)
