@@ -10,9 +10,10 @@ from enum import StrEnum
 from fractions import Fraction
 
 from producers.environments.calls import Call, Value, parse_call
-from producers.environments.errors import CallError, EnvironmentFault
+from producers.environments.errors import CallError
 from producers.environments.port import Environment, TaskSource
 from producers.synthesis.backend import Backend, JudgeRequest
+from producers.synthesis.errors import FAULTS
 from producers.synthesis.profile import Profile, distance, parsed, profile
 from schemas.identity import content_digest
 from schemas.task import TaskDefinition, Turn
@@ -123,7 +124,7 @@ def availability_fault(definition: TaskDefinition, source: TaskSource) -> str | 
             environment.call(text)
         try:
             environment.judge()
-        except EnvironmentFault as error:
+        except FAULTS as error:
             return str(error)
     return None
 
@@ -139,7 +140,7 @@ def replay_fault(definition: TaskDefinition, source: TaskSource) -> str | None:
                 return f"turn {number}: {parse_call(text).name} fails"
         try:
             passed = environment.judge()
-        except EnvironmentFault as error:
+        except FAULTS as error:
             return str(error)
         if not passed:
             return f"turn {number} does not pass its own judge"
@@ -157,7 +158,7 @@ def duplicate_fault(definition: TaskDefinition, known: Collection[str]) -> str |
 
 
 def profile_of(definition: TaskDefinition, source: TaskSource, category: str) -> Profile:
-    """Φ of a task by running its ground truth. Raises EnvironmentFault or CallError for one that does not run."""
+    """Φ of a task by running its ground truth. Raises one of `FAULTS` for one that does not run."""
     calls = [[parse_call(text) for text in turn.ground_truth] for turn in definition.turns]
     environment = source.reset(definition)
     results = [parsed(result) for turn in definition.turns for result in _played(environment, turn)]
@@ -178,7 +179,7 @@ def _played(environment: Environment, turn: Turn) -> list[str]:
 def _reset(definition: TaskDefinition, source: TaskSource) -> Environment | str:
     try:
         return source.reset(definition)
-    except EnvironmentFault as error:
+    except FAULTS as error:
         return str(error)
 
 

@@ -14,12 +14,11 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from random import Random
 
-from producers.environments.errors import CallError, EnvironmentFault
 from producers.environments.port import TaskSource
 from producers.synthesis.augment import augment
 from producers.synthesis.backend import Backend, JudgeRequest, PatchRequest, PlanRequest, RewriteRequest, Script
 from producers.synthesis.critique import Critic, calls_of, profile_of, structure_fault
-from producers.synthesis.errors import StageError
+from producers.synthesis.errors import FAULTS, StageError
 from producers.synthesis.execute import Execution, Patch, execute
 from producers.synthesis.plan import Plan
 from producers.synthesis.profile import Profile, distance, parsed, profile
@@ -138,7 +137,7 @@ class _Synthesis:
         task = self.seed.task
         try:
             shape = profile_of(task, self.source, task.category)
-        except (EnvironmentFault, CallError) as error:
+        except FAULTS as error:
             self.report(0, 0, "profile", False, str(error))
             raise _Ended("profile", f"the seed does not run: {error}") from None
         if not shape.calls:
@@ -211,7 +210,7 @@ class _Attempt:
     def _run(self, plan: Plan) -> Execution:
         try:
             execution = execute(plan, self.whole.source, self._patch, self.whole.rules.max_attempts)
-        except (StageError, EnvironmentFault) as error:
+        except (StageError, *FAULTS) as error:
             raise self._failed("execute", error) from None
         found = profile(
             calls_of(execution.calls), [parsed(r) for turn in execution.results for r in turn], self.shape.category
@@ -280,7 +279,7 @@ class _Attempt:
     def _report(self, stage: str, reason: str = "", patches: tuple[str, ...] = (), detail: object = None) -> None:
         self.whole.report(self.index, self.attempt, stage, not reason, reason, patches, detail)
 
-    def _failed(self, stage: str, error: StageError | EnvironmentFault, patches: tuple[str, ...] = ()) -> _Ended:
+    def _failed(self, stage: str, error: Exception, patches: tuple[str, ...] = ()) -> _Ended:
         reason = str(error)
         if isinstance(error, StageError):
             self.whole.blocked.update(error.functions)

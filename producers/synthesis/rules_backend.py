@@ -19,6 +19,9 @@ from producers.synthesis.plan import Plan
 from producers.synthesis.workbench import WorkbenchBackend
 from schemas.task import TaskDefinition
 
+_MISFITS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What planning raises on a state of another form; seeds come from a log and may hold anything."""
+
 
 class RulesBackend:
     """Hands each request to the rules of the task's source. Raises StageError for a source without rules."""
@@ -31,7 +34,10 @@ class RulesBackend:
         return "rules"
 
     def propose(self, request: PlanRequest) -> Plan:
-        return self._of(request.task.source).propose(request)
+        try:
+            return self._of(request.task.source).propose(request)
+        except _MISFITS as error:
+            raise StageError(f"the seed's state is not what its classes expect ({type(error).__name__})") from None
 
     def patch(self, request: PatchRequest) -> Patch | None:
         return self._of(request.plan.source).patch(request)

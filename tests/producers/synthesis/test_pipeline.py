@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from producers.environments.bfcl import BfclSource
 from producers.environments.workbench.source import WorkbenchSource
 from producers.synthesis.backend import (
@@ -25,7 +27,7 @@ from producers.synthesis.plan import Plan, Step
 from producers.synthesis.rules_backend import RulesBackend
 from schemas.identity import content_digest, variant_id
 from schemas.rules import SynthesisRules
-from schemas.task import TaskDefinition
+from schemas.task import TaskDefinition, Turn
 
 SOURCE = BfclSource()
 WORKBENCH = WorkbenchSource(train=8, heldout=0)
@@ -59,6 +61,8 @@ def test_another_seed_id_or_run_seed_gives_other_variants() -> None:
 SCRIPT = """
 import hashlib
 from dataclasses import asdict
+import pytest
+
 from producers.environments.bfcl import BfclSource
 from producers.environments.workbench.source import WorkbenchSource
 from producers.synthesis.pipeline import SeedTask, synthesise
@@ -116,6 +120,25 @@ def test_a_seed_that_does_not_run_is_rejected_at_its_profile() -> None:
     outcome = run(replace(TASK, initial_state="broken"))
     assert outcome.variants == ()
     assert [rejection.stage for rejection in outcome.rejections] == ["profile"]
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        replace(TASK, classes=("NoSuchClass",)),
+        replace(TASK, turns=()),
+        replace(TASK, turns=(Turn(("Hm.",), ("not a call",)),)),
+        replace(TASK, turns=(Turn(("Hm.",), ("no_such_function(a=1)",)),)),
+        replace(TASK, classes=("TwitterAPI",), initial_state='{"TwitterAPI":{"tweets":{"1":7}}}'),
+        replace(TASK, classes=("GorillaFileSystem",), initial_state='{"GorillaFileSystem":{"root":{}}}'),
+        replace(TASK, classes=("GorillaFileSystem",), initial_state='{"GorillaFileSystem":[]}'),
+        replace(TASK, classes=("TicketAPI",), initial_state='{"TicketAPI":{"ticket_queue":[3]}}'),
+    ],
+)
+def test_an_odd_seed_ends_in_rejections_and_raises_nothing(task: TaskDefinition) -> None:
+    outcome = run(task)
+    assert outcome.variants or outcome.rejections
+    assert all(rejection.reason for rejection in outcome.rejections)
 
 
 def test_a_source_without_rules_is_rejected_and_nothing_is_raised() -> None:
