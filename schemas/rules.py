@@ -95,6 +95,7 @@ class LearnerRules(_Frozen):
     steps_in_flight: int = Field(1, ge=1, le=1)
     evaluate_tasks: int = Field(0, ge=0, description="held-out tasks per evaluation; 0: none")
     evaluate_k: int = Field(4, ge=1)
+    evaluate_every: int = Field(1, ge=1, description="epochs from one evaluation to the next; the last epoch has one")
 
 
 class Rules(_Frozen):

@@ -21,7 +21,8 @@ JSON = st.recursive(
 
 def test_the_default_rules_have_this_canonical_text() -> None:
     assert Rules().canonical() == (
-        '{"curriculum":"rods","epochs":5,"learner":{"clip_high":0.28,"clip_low":0.2,"evaluate_k":4,"evaluate_tasks":0,'
+        '{"curriculum":"rods","epochs":5,"learner":{"clip_high":0.28,"clip_low":0.2,"evaluate_every":1,'
+        '"evaluate_k":4,"evaluate_tasks":0,'
         '"importance_cap":2.0,"kl_coefficient":0.0,"learning_rate":1e-06,"max_gradient_norm":1.0,"max_staleness":1,'
         '"micro_batch_tokens":16384,"steps_in_flight":1,"updates_per_step":1},"measure":{"alpha_high":"0.85",'
         '"alpha_low":"0.2","min_variance":"0","window":1},"pool":{"burn_in":"0.2","drift_high":"0.95",'
