@@ -93,9 +93,14 @@ def _ungrounded(request: JudgeRequest) -> str | None:
                 reference = isinstance(planned[name], Ref) or (isinstance(planned[name], tuple) and planned[name])
                 if reference or name in implied or isinstance(value, bool | dict):
                     continue
-                if not all(item in heard for item in _said(value)):
+                if not all(_hears(heard, item) for item in _said(value)):
                     return f"the {name} of {step.function} is never said"
     return None
+
+
+def _hears(heard: str, item: str) -> bool:
+    """Whether a value was said as a whole: 7 is not heard in 17, nor in 7.5."""
+    return re.search(rf"(?<![\w.]){re.escape(item)}(?!\w|\.\d)", heard) is not None
 
 
 def _said(value: Value) -> list[str]:
