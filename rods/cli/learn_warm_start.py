@@ -5,7 +5,6 @@ an ordinary model folder (configuration, safetensors, tokenizer) with `warm-star
 """
 
 import json
-import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -48,7 +47,8 @@ def warm_start(
     if evaluate:
         figures["heldout"] = _evaluate(folder, evaluate)
     record = {
-        "command": shlex.join(["rods", *sys.argv[1:]]),
+        "command": f"rods learn warm-start FOLDER --seed {seed} --tasks {tasks} --steps {steps} --batch {batch} "
+        f"--learning-rate {learning_rate} --stop {settings.stop} --evaluate {evaluate} --threads {threads}",
         "seed": seed,
         "tasks": tasks,
         "settings": asdict(settings),
