@@ -150,7 +150,11 @@ class PartitionFollower:
             await self._advanced.wait()
 
     async def caught_up(self) -> None:
-        """Waits until everything that the log holds at the time of the call is folded."""
+        """Waits until everything that the log holds at the time of the call is folded.
+
+        The embedded broker gives the end as one past the first record of the last batch. That is enough here, since a
+        batch is fetched and folded whole before `reached` is told.
+        """
         async with self._advanced:
             await self._advanced.wait_for(lambda: self._consumer is not None)
         assert self._consumer is not None

@@ -4,12 +4,13 @@ A fold over `rods.pool` that looks tasks up and decides nothing. A learner's eve
 older than the newest one seen; the first fact of a natural key wins.
 """
 
+import asyncio
 from bisect import bisect_left
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from producers.errors import TaskUnknownError
+from producers.errors import PoolBehindError, TaskUnknownError
 from producers.log import PartitionFollower
 from schemas.epochs import LearnerStarted
 from schemas.identity import content_digest
@@ -75,9 +76,11 @@ class TaskIndex:
 
 
 class TaskLog:
-    """The index kept up to date with the broker's log. Look-ups wait until the log is folded to their offset."""
+    """The index kept up to date with the broker's log. Look-ups wait until the log is folded to their offset, up to
+    `wait_seconds`, and then raise PoolBehindError."""
 
-    def __init__(self, broker: str, prefix: str) -> None:
+    def __init__(self, broker: str, prefix: str, wait_seconds: float = 60.0) -> None:
+        self._wait_seconds = wait_seconds
         self._index = TaskIndex()
         self._follower = PartitionFollower(broker, Topic.POOL.named(prefix), 0, self._index.apply)
 
@@ -89,20 +92,27 @@ class TaskLog:
 
     async def definition(self, task: str, pool_offset: int) -> TaskDefinition:
         """See `TaskIndex.definition`."""
-        await self._follower.reached(pool_offset)
+        await self._folded(pool_offset)
         return self._index.definition(task, pool_offset)
 
     async def members(self, pool_offset: int) -> tuple[TaskDefinition, ...]:
         """See `TaskIndex.members`."""
-        await self._follower.reached(pool_offset)
+        await self._folded(pool_offset)
         return self._index.members(pool_offset)
 
     async def contents(self, pool_offset: int) -> frozenset[str]:
         """See `TaskIndex.contents`."""
-        await self._follower.reached(pool_offset)
+        await self._folded(pool_offset)
         return self._index.contents(pool_offset)
 
     async def settled(self, seed: str) -> bool:
         """Whether the log, as it is at the time of the call, settles the seed."""
         await self._follower.caught_up()
         return self._index.settled(seed)
+
+    async def _folded(self, pool_offset: int) -> None:
+        try:
+            async with asyncio.timeout(self._wait_seconds):
+                await self._follower.reached(pool_offset)
+        except TimeoutError:
+            raise PoolBehindError(pool_offset) from None

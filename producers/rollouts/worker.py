@@ -19,7 +19,7 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
-from producers.errors import TaskUnknownError
+from producers.errors import PoolBehindError, TaskUnknownError
 from producers.log import Outgoing, open_producer, publish, readable, refuse
 from producers.membership import Membership
 from producers.offsets import TakenOffsets
@@ -44,7 +44,8 @@ _FULL_SECONDS = 0.2
 class RolloutWorkerSettings:
     """broker: HOST:PORT. source: the name of a task source. policy: ``scripted`` or a local model folder. threads: of
     the model's arithmetic. max_batch_groups: groups run in one round. attempts_at_once: attempts alive together.
-    backlog: groups read ahead. version_wait_seconds: how long a version may take to be published."""
+    backlog: groups read ahead. wait_seconds: how long what a request
+    names (a policy version, a pool offset) may take to appear."""
 
     broker: str
     prefix: str
@@ -54,7 +55,7 @@ class RolloutWorkerSettings:
     max_batch_groups: int = 64
     attempts_at_once: int = 256
     backlog: int = 4096
-    version_wait_seconds: float = 30.0
+    wait_seconds: float = 30.0
 
 
 def run_rollout_worker(settings: RolloutWorkerSettings) -> None:
@@ -80,11 +81,10 @@ class _Worker:
         self.backlog = Backlog(self.offsets)
 
     async def run(self) -> None:
-        await self.thread.run(lambda: self.runner.prepare(RolloutRules()))
         settings = self.settings
         async with AsyncExitStack() as stack:
             policies = PolicyLog(settings.broker, settings.prefix)
-            tasks = TaskLog(settings.broker, settings.prefix)
+            tasks = TaskLog(settings.broker, settings.prefix, settings.wait_seconds)
             await stack.enter_async_context(policies.following())
             await stack.enter_async_context(tasks.following())
             producer = await stack.enter_async_context(open_producer(settings.broker))
@@ -93,6 +93,7 @@ class _Worker:
             await stack.enter_async_context(member)
             loops = await stack.enter_async_context(asyncio.TaskGroup())
             deliveries = _Deliveries(producer, settings.prefix, self.backlog)
+            loops.create_task(self.thread.run(lambda: self.runner.prepare(RolloutRules())))
             loops.create_task(self._intake(member.consumer, producer))
             loops.create_task(self._rounds(_Rounds(self, policies, tasks, deliveries), member))
             loops.create_task(member.commit_regularly())
@@ -155,7 +156,7 @@ class _Rounds:
                 yield failed(assigned, FailureReason.ENVIRONMENT)
             else:
                 known.append(task)
-        wait = self.worker.settings.version_wait_seconds
+        wait = self.worker.settings.wait_seconds
         rules = await self.policies.rules(epoch, wait)
         weights = await self._weights(version)
         if weights is None:
@@ -170,7 +171,7 @@ class _Rounds:
         request = assigned.request
         try:
             definition = await self.tasks.definition(request.task, request.pool_offset)
-        except TaskUnknownError as error:
+        except (TaskUnknownError, PoolBehindError) as error:
             logger.error("group %s fails: %s", request.group, error)
             return None
         if definition.turns_total != request.turns_total:
@@ -182,7 +183,7 @@ class _Rounds:
         settings = self.worker.settings
         if settings.policy == SCRIPTED:
             return Weights(version)
-        published = await self.policies.published(version, settings.version_wait_seconds)
+        published = await self.policies.published(version, settings.wait_seconds)
         return Weights(version, published.location, published.sha256) if published else None
 
 

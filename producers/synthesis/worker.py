@@ -19,7 +19,7 @@ from aiokafka import AIOKafkaProducer
 from pydantic import ValidationError
 
 from producers.environments.port import TaskSource
-from producers.errors import TaskUnknownError
+from producers.errors import PoolBehindError, TaskUnknownError
 from producers.log import Outgoing, open_producer, publish, readable, refuse
 from producers.membership import Membership
 from producers.offsets import TakenOffsets
@@ -101,7 +101,7 @@ class _Worker:
             rules = Rules.parse(seed.rules)
             task = await tasks.definition(seed.task, seed.pool_offset)
             pool = await tasks.contents(seed.pool_offset)
-        except (ValidationError, TaskUnknownError) as error:
+        except (ValidationError, TaskUnknownError, PoolBehindError) as error:
             logger.error("seed %s cannot be worked on: %s", seed.seed, error)
             return record_error(seed, f"error: {type(error).__name__}")
         try:

@@ -1,14 +1,16 @@
 """The rollout worker as a real process on a live broker."""
 
+import hashlib
 import os
 import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from producers.environments.workbench.source import WorkbenchSource
-from schemas.epochs import EpochOpened, LearnerStarted
+from schemas.epochs import EpochOpened, LearnerStarted, PolicyPublished
 from schemas.identity import group_id, trajectory_digest
 from schemas.pool import TaskRegistered
 from schemas.rollouts import FailureReason, GroupRequested, SlotStatus
@@ -19,6 +21,7 @@ from schemas.topics import Topic
 if TYPE_CHECKING:
     from tests.integration.conftest import Fact, Wire
 
+MODEL = Path(__file__).parents[2] / "examples" / "warm-start"
 TASKS: list[TaskDefinition] = list(WorkbenchSource(train=4, heldout=0).tasks("train"))
 
 
@@ -49,8 +52,8 @@ async def open_run(wire: "Wire") -> None:
     await wire.put(Topic.EPOCHS, EpochOpened(1, 1, Rules().canonical(), 2, "", {}, "", "", ""))
 
 
-def start_worker(wire: "Wire") -> "subprocess.Popen[bytes]":
-    settings = f"RolloutWorkerSettings({wire.address!r}, 'rods.', 'workbench')"
+def start_worker(wire: "Wire", policy: str = "scripted") -> "subprocess.Popen[bytes]":
+    settings = f"RolloutWorkerSettings({wire.address!r}, 'rods.', 'workbench', {policy!r}, wait_seconds=2.0)"
     return wire.start("run_rollout_worker", "producers.rollouts.worker", settings)
 
 
@@ -79,14 +82,18 @@ async def test_a_request_comes_back_as_k_trajectories_then_one_result(wire: "Wir
         assert slot.turns_passed == sum(slot.outcomes) <= slot.turns_total == TASKS[0].turns_total
 
 
-async def test_a_killed_workers_groups_are_delivered_by_the_next(wire: "Wire") -> None:
+@pytest.mark.parametrize("signalled", [False, True])
+async def test_what_a_worker_leaves_in_mid_group_is_delivered_by_the_next(wire: "Wire", signalled: bool) -> None:
     await open_run(wire)
     asked = [request(TASKS[n % 4], group=f"g{n}", k=256) for n in range(24)]
     for number, event in enumerate(asked):
         await wire.put(Topic.ASSIGNMENTS, event, partition=number % 2)
     first = start_worker(wire)
     before = await wire.read(Topic.ROLLOUTS, lambda facts: len(facts) >= 1)
-    wire.kill(first)
+    if signalled:
+        assert wire.end(first) == 0
+    else:
+        wire.kill(first)
     start_worker(wire)
     wanted = {event.group for event in asked}
     after = await wire.read(Topic.ROLLOUTS, lambda facts: groups(facts) == wanted)
@@ -99,18 +106,6 @@ async def test_a_killed_workers_groups_are_delivered_by_the_next(wire: "Wire") -
     trajectories = await wire.read(Topic.TRAJECTORIES, lambda facts: len(facts) >= 256 * len(executions))
     delivered = {(fact.event.group, fact.event.execution) for fact in trajectories}
     assert executions <= delivered
-
-
-async def test_a_worker_that_is_told_to_end_leaves_its_group_to_another(wire: "Wire") -> None:
-    await open_run(wire)
-    first = start_worker(wire)
-    await wire.put(Topic.ASSIGNMENTS, request(TASKS[0], group="first"))
-    await wire.read(Topic.ROLLOUTS, lambda facts: groups(facts) == {"first"})
-    assert wire.end(first) == 0
-    start_worker(wire)
-    await wire.put(Topic.ASSIGNMENTS, request(TASKS[1], group="second"))
-    facts = await wire.read(Topic.ROLLOUTS, lambda facts: "second" in groups(facts))
-    assert [fact.event.group for fact in facts] == ["first", "second"]
 
 
 async def test_what_an_older_generation_asks_for_is_not_run(wire: "Wire") -> None:
@@ -134,7 +129,7 @@ async def test_steps_that_are_over_are_skipped_unless_they_evaluate(wire: "Wire"
     assert "over" not in groups(facts)
 
 
-@pytest.mark.parametrize("changes", [{"task": "unknown"}, {"turns_total": 99}, {"pool_offset": 0}])
+@pytest.mark.parametrize("changes", [{"task": "unknown"}, {"turns_total": 99}, {"pool_offset": 0}, {"pool_offset": 99}])
 async def test_a_group_that_cannot_be_run_comes_back_as_failed_slots(wire: "Wire", changes: dict[str, Any]) -> None:
     await open_run(wire)
     await wire.put(Topic.ASSIGNMENTS, request(TASKS[0], **changes))
@@ -153,3 +148,23 @@ async def test_bytes_that_are_no_event_go_to_the_dead_letters_and_block_nothing(
     await wire.read(Topic.ROLLOUTS, lambda facts: len(facts) == 1)
     (refused,) = await wire.read(Topic.DEAD_LETTERS, lambda facts: len(facts) == 1)
     assert (refused.event.topic, refused.event.offset, refused.event.value) == ("rods.assignments", 0, poison)
+
+
+async def test_a_model_samples_with_the_version_that_is_asked_for(wire: "Wire") -> None:
+    await open_run(wire)
+    weights = MODEL / "model.safetensors"
+    digest = hashlib.sha256(weights.read_bytes()).hexdigest()
+    await wire.put(Topic.EPOCHS, PolicyPublished(1, 0, str(weights), digest))
+    await wire.put(Topic.EPOCHS, PolicyPublished(1, 1, str(weights), "0" * 64))
+    start_worker(wire, policy=str(MODEL))
+    for version in range(3):
+        await wire.put(Topic.ASSIGNMENTS, request(TASKS[0], group=f"version {version}", policy_version=version))
+    facts = await wire.read(Topic.ROLLOUTS, lambda facts: len(facts) == 3)
+    slots = {fact.event.group: fact.event.slots for fact in facts}
+    assert {slot.status for slot in slots["version 0"]} == {SlotStatus.FINISHED}
+    assert {slot.reason for slot in slots["version 1"]} == {FailureReason.POLICY}  # the weights are not those published
+    assert {slot.reason for slot in slots["version 2"]} == {FailureReason.POLICY}  # nobody published it
+    for fact in await wire.read(Topic.TRAJECTORIES, lambda facts: len(facts) == 4):
+        event = fact.event
+        assert len(event.token_ids) == len(event.logprobs) == len(event.loss_mask)
+        assert sum(event.loss_mask) > 0
