@@ -127,6 +127,12 @@ def load_checkpoint(path: Path, model: nn.Module, optimizer: Optimizer) -> Loade
     return LoadedCheckpoint(int(state["version"]), int(state["generation"]), state["progress"])
 
 
+def read_progress(path: Path) -> Mapping[str, Any]:
+    """What the caller kept in a checkpoint, without its tensors. Raises CheckpointError."""
+    progress: Mapping[str, Any] = _read_state(path)["progress"]
+    return progress
+
+
 def file_digest(path: Path) -> str:
     """Hex sha256 of a file's bytes."""
     with path.open("rb") as file:

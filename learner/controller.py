@@ -16,25 +16,24 @@ Each phase asks the log first: what is there already is taken from it, so that a
 one stopped. Decisions depend on seals and pool alone.
 """
 
-import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from learner.boundary import close_boundary, close_epoch, last_seed_step, write_current_pool
 from learner.engine import StepMetrics
 from learner.errors import LearnerError, SupersededError
 from learner.generation import claim_generation
 from learner.history import History
 from learner.in_flight import InFlight
+from learner.journal import Journal
 from learner.log import LearnerLog, Write
 from learner.plan import StepPlan, held_out_groups, plan_epoch
-from learner.samples import StepBatch, step_batch
+from learner.samples import StepBatch, awaited, step_batch
 from learner.trainer import Trainer
 from learner.views import Views
 from schemas.epochs import (
-    AlarmRaised,
     EpochClosed,
     EpochOpened,
     EvaluatedTask,
@@ -44,14 +43,13 @@ from schemas.epochs import (
     StepClosed,
     StepOpened,
 )
-from schemas.pool import BoundaryOpened, PoolMaterialized, SeedSettled, Settlement, TaskRegistered, TaskSet
+from schemas.pool import TaskRegistered, TaskSet
 from schemas.rollouts import BarrierReached, ExpectedGroup, GroupRequested
 from schemas.rules import Rules
 from schemas.task import TaskDefinition
-from schemas.topics import Topic, partition_of
-from streams.pool.decide import BoundaryDecision, decide_boundary, probes_of
+from schemas.topics import Topic
+from streams.pool.decide import probes_of
 from streams.pool.evidence import SealLog
-from streams.pool.materialise import write_pool
 from streams.pool.state import PoolState
 
 logger = logging.getLogger(__name__)
@@ -72,7 +70,8 @@ class Provenance:
 
 
 class Learner:
-    """One run's learner. `originals` and `heldout` are registered once, by the first generation."""
+    """One run's learner. `originals` and `heldout` are registered once, by the first generation. `rules` decide the
+    epochs that it opens; an epoch that is open already keeps the rules it was opened with."""
 
     def __init__(
         self,
@@ -85,12 +84,12 @@ class Learner:
         pools: Path,
         nonce: str,
     ) -> None:
-        self.log, self.rules, self.trainer, self.provenance = log, rules, trainer, provenance
+        self.log, self.trainer, self.provenance = log, trainer, provenance
         self.originals, self.heldout, self.pools, self.nonce = originals, heldout, pools, nonce
+        self.configured = self.rules = rules
         self.views = Views()
+        self.journal = Journal(log, self.views)
         self.in_flight = InFlight.under(rules)
-        self.generation = 0
-        self.idle: dict[str, float] = {}
 
     @property
     def history(self) -> History:
@@ -104,18 +103,23 @@ class Learner:
     def seals(self) -> SealLog:
         return self.views.seals
 
+    @property
+    def generation(self) -> int:
+        return self.journal.generation
+
     async def run(self) -> None:
-        """Trains all epochs. Raises SupersededError once another learner owns the run."""
-        await self.log.start(self.views.folds(self.trainer.needs_trajectories))
+        """Trains all epochs. Raises SupersededError once another learner owns the run, LearnerError, LogError."""
         try:
+            await self.log.start(self.views.folds())
             self._refuse_another_run()
-            self.generation = await claim_generation(self.log, self.history, self.nonce)
-            self.log.guard = self._still_mine
+            await self._claim()
             await self._register()
             await self._restore()
+            await self._follow_trajectories()
             await self._publish_first()
-            await self._evaluate(0)
-            for epoch in range(1, self.rules.epochs + 1):
+            if not self.history.epochs_opened:
+                await self._evaluate(0)
+            for epoch in range(1, self.configured.epochs + 1):
                 if epoch not in self.history.epochs_closed:
                     await self._epoch(epoch)
         finally:
@@ -126,28 +130,51 @@ class Learner:
             raise LearnerError(
                 f"the topics under the prefix {self.log.prefix} hold the run {self.history.run_id}; take another prefix"
             )
+        for opened in self.history.epochs_opened.values():
+            if opened.partitions != self.log.partitions:
+                raise LearnerError(
+                    f"this run has {opened.partitions} partitions, which never changes; "
+                    f"start the learner with that number instead of {self.log.partitions}"
+                )
+
+    async def _claim(self) -> None:
+        """The generation, and a pool that has folded all that older generations wrote to it."""
+        self.journal.generation = await claim_generation(self.log, self.history, self.nonce)
+        self.log.guard = self._still_mine
+        await self.log.wait_until(lambda: self.pool.generation >= self.generation)
 
     def _still_mine(self) -> None:
-        if self.history.generation > self.generation:
+        if max(self.history.generation, self.pool.generation) > self.generation:
             raise SupersededError(self.generation)
 
     async def _register(self) -> None:
         """The originals, the held-out tasks, and the pool of epoch 0."""
-        sets = [(task, TaskSet.POOL) for task in self.originals] + [(task, TaskSet.HELDOUT) for task in self.heldout]
-        new = [
-            TaskRegistered(self.generation, task, task_set)
-            for task, task_set in sets
-            if task.task not in self.pool.definitions
-        ]
         if self.pool.epoch < 0:
-            await self._to_pool(new)
-            await self._boundary(0, last_step=0, digest="")
+            sets = [(task, TaskSet.POOL) for task in self.originals] + [
+                (task, TaskSet.HELDOUT) for task in self.heldout
+            ]
+            await self.journal.to_pool(
+                TaskRegistered(self.generation, task, task_set)
+                for task, task_set in sets
+                if task.task not in self.pool.definitions
+            )
+            await close_boundary(self.journal, self.rules, epoch=0, last_step=0, selection_digest="")
+        await write_current_pool(self.journal, self.pools)
 
     async def _restore(self) -> None:
         """Weights and optimiser as they were after the last closed step."""
-        closed = max(self.history.steps_closed, default=0)
+        closed = self.history.last_closed_step
         if closed and await self.trainer.restore(closed) != closed:
-            raise LearnerError(f"there is no checkpoint of step {closed}, the last one the log says is closed")
+            raise LearnerError(
+                f"there is no checkpoint of step {closed}, the last one the log says is closed; "
+                "put back the run's checkpoints or start a new run"
+            )
+
+    async def _follow_trajectories(self) -> None:
+        self.views.forget_measured(before=self.history.last_closed_step)
+        self.views.trajectories.open(self.history.last_closed_step + 1)
+        if self.trainer.needs_trajectories:
+            self.log.follow(Topic.TRAJECTORIES, self.views.on_trajectory)
 
     async def _publish_first(self) -> None:
         if self.history.newest_policy < 0:
@@ -156,7 +183,7 @@ class Learner:
     async def _publish(self, version: int) -> None:
         published = await self.trainer.publish(version, self.generation)
         event = PolicyPublished(self.generation, version, published.location, published.sha256)
-        await self._to_epochs(event)
+        await self.journal.to_epochs(event)
 
     # Epochs
 
@@ -166,10 +193,9 @@ class Learner:
             await self._train_on_pool(epoch)
         if not self.trainer.by_step and self.history.newest_policy < epoch:
             await self._publish(epoch)
-        if epoch % self.rules.learner.evaluate_every == 0 or epoch == self.rules.epochs:
-            await self._evaluate(epoch)
-        await self._to_epochs(EpochClosed(self.generation, epoch, self.pool.version, self.pool.digest))
-        self.seals.forget_before(epoch)
+        await self._evaluate(epoch)
+        await self.journal.to_epochs(EpochClosed(self.generation, epoch, self.pool.version, self.pool.digest))
+        self.seals.forget_before(epoch, last_seed_step(self.rules, self.history.last_closed_step))
 
     async def _train_on_pool(self, epoch: int) -> None:
         """The epoch's steps, and the boundary after them."""
@@ -181,18 +207,17 @@ class Learner:
         for plan in plans:
             if plan.step not in self.history.steps_closed:
                 await self._step(plan)
-        last_step = plans[-1].step
-        await self._settle_seeds(epoch, last_step)
-        await self._boundary(epoch, last_step, self.seals.selections[last_step].digest)
+        await close_epoch(self.journal, self.rules, epoch, plans[-1].step)
+        await write_current_pool(self.journal, self.pools)
 
     async def _open_epoch(self, epoch: int) -> None:
         if epoch not in self.history.epochs_opened:
             fields = self.provenance
-            await self._to_epochs(
+            await self.journal.to_epochs(
                 EpochOpened(
                     generation=self.generation,
                     epoch=epoch,
-                    rules=self.rules.canonical(),
+                    rules=self.configured.canonical(),
                     partitions=self.log.partitions,
                     code_revision=fields.code_revision,
                     packages=fields.packages,
@@ -201,6 +226,8 @@ class Learner:
                     tokenizer_digest=fields.tokenizer_digest,
                 )
             )
+        self.rules = Rules.parse(self.history.epochs_opened[epoch].rules)
+        self.in_flight = InFlight.under(self.rules)
 
     # Steps
 
@@ -208,16 +235,12 @@ class Learner:
         opened = await self._open_step(plan)
         self.views.trajectories.open(opened.step)
         self.in_flight.open(opened.step, len(opened.groups))
-        await self._request(opened.groups, opened.epoch, opened.step, opened.k, opened.policy_version)
-        await self._measured(opened.groups, self.rules.rollout.deadline_seconds)
-        await self._seal(opened)
+        if not self.seals.complete(opened.step):
+            await self._request(opened.groups, opened.epoch, opened.step, opened.k, opened.policy_version)
+            await self._measured(opened.groups, self.rules.rollout.deadline_seconds)
+            await self._seal(opened)
         self.in_flight.sealed(opened.step)
-        batch = step_batch(
-            self.seals.steps[opened.step].groups(),
-            self.views.trajectories.held,
-            opened.policy_version,
-            self.in_flight,
-        )
+        batch = await self._batch(opened)
         started = self.log.clock()
         metrics = await self.trainer.train(batch)
         seconds = (self.log.clock() - started) / 1e6
@@ -225,6 +248,16 @@ class Learner:
             await self._save(opened)
             await self._publish(opened.policy_version + 1)
         await self._close_step(opened, batch, metrics, seconds)
+        self.views.forget_measured(before=opened.step)
+        self.views.trajectories.open(opened.step + 1)
+
+    async def _batch(self, opened: StepOpened) -> StepBatch:
+        """A trajectory stands in the log before the result that names it, but nothing orders the reading of two topics:
+        before one counts as missing, everything the log has is read."""
+        groups, buffer = self.seals.steps[opened.step].groups(), self.views.trajectories
+        if self.trainer.needs_trajectories and not awaited(groups) <= buffer.held.keys():
+            await self.log.read_up(Topic.TRAJECTORIES)
+        return step_batch(groups, buffer.held, opened.policy_version, self.in_flight)
 
     async def _save(self, opened: StepOpened) -> None:
         progress = {"epoch": opened.epoch, "step": opened.step, "last": opened.last_of_epoch, "run": self.log.run_id}
@@ -232,7 +265,7 @@ class Learner:
 
     async def _open_step(self, plan: StepPlan) -> StepOpened:
         if plan.step not in self.history.steps_opened:
-            await self._to_epochs(
+            await self.journal.to_epochs(
                 StepOpened(
                     generation=self.generation,
                     epoch=plan.epoch,
@@ -248,7 +281,7 @@ class Learner:
     async def _request(
         self, groups: Sequence[PlannedGroup], epoch: int, step: int, k: int, policy_version: int
     ) -> None:
-        """Asks for the groups that the log lacks. A new generation asks again: the old requests are fenced off."""
+        """Asks for the groups that no measurement shows. A new generation asks again: older requests are fenced off."""
         deadline = self.log.clock() + int(self.rules.rollout.deadline_seconds * 1e6)
         requests = [
             self._request_of(group, epoch, step, k, policy_version, deadline)
@@ -256,7 +289,10 @@ class Learner:
             if group.group not in self.views.measured
         ]
         await self.log.write(
-            [Write(Topic.ASSIGNMENTS, self._partition(request.task), request.task, request) for request in requests]
+            [
+                Write(Topic.ASSIGNMENTS, self.journal.partition(request.task), request.task, request)
+                for request in requests
+            ]
         )
 
     def _request_of(
@@ -282,25 +318,24 @@ class Learner:
 
     async def _measured(self, groups: Sequence[PlannedGroup], seconds: float) -> None:
         """Waits for a measurement of every group. Past the deadline the barrier decides what is missing."""
-        wanted = {group.group for group in groups}
-        measured = self.views.measured
-        if not await self._wait("rollouts", lambda: wanted <= measured.keys(), seconds):
-            logger.warning("%d of %d groups were not measured in time", len(wanted - measured.keys()), len(wanted))
+        wanted, views = {group.group for group in groups}, self.views
+        if not await self.journal.wait("rollouts", lambda: wanted <= views.measured.keys(), seconds):
+            late = len(wanted - views.measured.keys())
+            logger.warning("%d of %d groups were not measured in time", late, len(wanted))
 
     async def _seal(self, opened: StepOpened) -> None:
         """Barriers on every partition, then the seals that answer them."""
-        if not self.seals.complete(opened.step):
-            await self.log.write(
-                Write(Topic.ROLLOUTS, partition, self.log.run_id, self._barrier(opened, partition))
-                for partition in range(self.log.partitions)
+        await self.log.write(
+            Write(Topic.ROLLOUTS, partition, self.log.run_id, self._barrier(opened, partition))
+            for partition in range(self.log.partitions)
+        )
+        if not await self.journal.wait("seals", lambda: self.seals.complete(opened.step), SEAL_SECONDS):
+            raise LearnerError(
+                f"step {opened.step} was not sealed in {SEAL_SECONDS:.0f} s; see that `rods streams work` is running"
             )
-        if not await self._wait("seals", lambda: self.seals.complete(opened.step), SEAL_SECONDS):
-            raise LearnerError(f"step {opened.step} was not sealed in {SEAL_SECONDS:.0f} s; are the streams running?")
-        for group in opened.groups:
-            self.views.measured.pop(group.group, None)
 
     def _barrier(self, opened: StepOpened, partition: int) -> BarrierReached:
-        expected = [group for group in opened.groups if self._partition(group.task) == partition]
+        expected = [group for group in opened.groups if self.journal.partition(group.task) == partition]
         return BarrierReached(
             generation=self.generation,
             epoch=opened.epoch,
@@ -320,7 +355,7 @@ class Learner:
     async def _close_step(
         self, opened: StepOpened, batch: StepBatch, metrics: StepMetrics | None, seconds: float
     ) -> None:
-        await self._to_epochs(
+        await self.journal.to_epochs(
             StepClosed(
                 generation=self.generation,
                 epoch=opened.epoch,
@@ -340,87 +375,23 @@ class Learner:
                 gradient_norm=metrics.gradient_norm if metrics else None,
                 response_length=metrics.response_length if metrics else None,
                 tokens_per_second=metrics.tokens / seconds if metrics and seconds > 0 else None,
-                idle_seconds=dict(self.idle),
+                idle_seconds=self.journal.take_idle(),
             )
         )
-        self.idle.clear()
-
-    # Boundaries
-
-    async def _settle_seeds(self, epoch: int, last_step: int) -> None:
-        """Waits for the last selection, then for every seed the boundary includes; what is late expires."""
-        selections = self.seals.selections
-        if not await self._wait("selection", lambda: last_step in selections, SEAL_SECONDS):
-            raise LearnerError(f"step {last_step} was not selected in {SEAL_SECONDS:.0f} s; are the streams running?")
-        seeds = self.seals.seeds(last_step - self.rules.synthesis.lag_steps)
-        seconds = self.rules.synthesis.settle_seconds
-        await self._wait("synthesis", lambda: all(seed.seed in self.pool.settled for seed in seeds), seconds)
-        expired = [seed for seed in seeds if seed.seed not in self.pool.settled]
-        steps = {seed.seed: step for step, closed in selections.items() for seed in closed.seeds}
-        await self._to_pool(
-            SeedSettled(self.generation, seed.seed, epoch, steps[seed.seed], Settlement.EXPIRED, 0) for seed in expired
-        )
-
-    async def _boundary(self, epoch: int, last_step: int, digest: str) -> None:
-        """Fixes the cut, decides, writes, and waits until the pool has taken it in."""
-        if self.pool.boundary is None or self.pool.boundary.epoch != epoch:
-            last_seed_step = max(0, last_step - self.rules.synthesis.lag_steps)
-            opened = BoundaryOpened(self.generation, epoch, last_step, last_seed_step, digest, self.rules.canonical())
-            await self._to_pool([opened])
-        boundary, cut = self.pool.boundary, self.pool.cut
-        if boundary is None or cut is None:
-            raise LearnerError(f"the boundary of epoch {epoch} is open in the log and not in the pool")
-        evidence = self.seals.evidence(epoch, boundary.last_step)
-        decision = decide_boundary(cut, boundary, evidence, self.generation)
-        await self._alarm(epoch, last_step, decision)
-        await self._to_pool(decision.events()[:-1])
-        await self._to_pool([self._with_offsets(decision.materialized)])
-        self.pools.mkdir(parents=True, exist_ok=True)
-        await asyncio.to_thread(write_pool, self.pools, decision.materialized, self.pool)
-
-    def _with_offsets(self, materialized: PoolMaterialized) -> PoolMaterialized:
-        offsets = {"pool/0": self.pool.next_offset, "seals/0": self.seals.next_offset}
-        return replace(materialized, offsets=offsets)
-
-    async def _alarm(self, epoch: int, step: int, decision: BoundaryDecision) -> None:
-        """Starvation: nothing to inject. It is raised and never stops training."""
-        if epoch > 0 and self.rules.curriculum != "static" and not decision.injected:
-            detail = f"nothing was injected after epoch {epoch}; {len(decision.materialized.queue)} variants wait"
-            await self._to_epochs(AlarmRaised(self.generation, "starvation", epoch, step, detail))
 
     # Evaluation
 
     async def _evaluate(self, epoch: int) -> None:
         """The held-out tasks, as the newest policy does them. Enters no barrier and decides nothing."""
-        version, step = self.history.newest_policy, max(self.history.steps_opened, default=0)
+        version, step = self.history.newest_policy, self.history.last_closed_step
         groups = held_out_groups(self.rules, epoch, step, list(self.pool.heldout))
         temperature = self.rules.rollout.temperature
         if not groups or (str(version), TaskSet.HELDOUT.value, str(temperature)) in self.history.evaluated:
             return
         await self._request(groups, epoch, step, self.rules.learner.evaluate_k, version)
         await self._measured(groups, EVALUATION_SECONDS)
-        found = [self.views.measured.pop(group.group) for group in groups if group.group in self.views.measured]
+        found = [self.views.measured[group.group] for group in groups if group.group in self.views.measured]
         results = tuple(EvaluatedTask(m.task, m.live, m.turns_passed, m.turns_total) for m in found)
-        await self._to_epochs(PolicyEvaluated(self.generation, version, TaskSet.HELDOUT, temperature, epoch, results))
-
-    # The log
-
-    def _partition(self, task: str) -> int:
-        return partition_of(task, self.log.partitions)
-
-    async def _wait(self, cause: str, condition: Callable[[], bool], seconds: float | None) -> bool:
-        started = self.log.clock()
-        reached = await self.log.wait_until(condition, seconds)
-        self.idle[cause] = self.idle.get(cause, 0.0) + (self.log.clock() - started) / 1e6
-        return reached
-
-    async def _to_epochs(self, event: Any) -> None:
-        """Writes to `rods.epochs` and waits until the history has it."""
-        offset = (await self.log.write([Write(Topic.EPOCHS, 0, self.log.run_id, event)]))[0]
-        await self.log.wait_until(lambda: self.history.next_offset > offset)
-
-    async def _to_pool(self, events: Iterable[Any]) -> None:
-        """Writes to `rods.pool` and waits until the pool has folded it."""
-        offsets = await self.log.write([Write(Topic.POOL, 0, self.log.run_id, event) for event in events])
-        if offsets:
-            await self.log.wait_until(lambda: self.pool.next_offset > offsets[-1])
+        await self.journal.to_epochs(
+            PolicyEvaluated(self.generation, version, TaskSet.HELDOUT, temperature, epoch, results)
+        )

@@ -23,6 +23,8 @@ async def claim_generation(log: LearnerLog, history: History, nonce: str) -> int
     if history.claims.get(generation) != nonce or history.generation != generation:
         raise SupersededError(generation)
     await _fence(log, started)
+    if history.generation != generation:
+        raise SupersededError(generation)
     return generation
 
 

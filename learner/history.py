@@ -71,6 +71,11 @@ class History:
         return 1 + max((step for step, opened in self.steps_opened.items() if opened.epoch < epoch), default=0)
 
     @property
+    def last_closed_step(self) -> int:
+        """0 before any."""
+        return max(self.steps_closed, default=0)
+
+    @property
     def newest_policy(self) -> int:
         """The newest policy version; -1 before any."""
         return max(self.policies, default=-1)

@@ -4,13 +4,15 @@ from dataclasses import dataclass, field
 
 from schemas.rules import Rules
 
+MAX_GROUPS_PER_STEP = 2048
+
 
 @dataclass(slots=True)
 class InFlight:
     """Groups asked for and not yet sealed, and how old a policy may be to be trained on.
 
-    Invariant: open groups never exceed steps_in_flight * 2,048; a slot is admitted only if its policy version is at
-    most `max_staleness` behind the version that trains.
+    Invariant: open groups never exceed steps_in_flight * MAX_GROUPS_PER_STEP; a slot is admitted only if its policy
+    version is at most `max_staleness` behind the version that trains, and not ahead of it.
     """
 
     steps_in_flight: int
@@ -22,7 +24,9 @@ class InFlight:
         return cls(rules.learner.steps_in_flight, rules.learner.max_staleness)
 
     def open(self, step: int, groups: int) -> None:
-        """Takes a step's groups in flight. Raises RuntimeError past the bound."""
+        """Takes a step's groups in flight. Raises RuntimeError past a bound."""
+        if groups > MAX_GROUPS_PER_STEP:
+            raise RuntimeError(f"step {step} has {groups} groups, more than {MAX_GROUPS_PER_STEP}")
         if len(self.open_steps) >= self.steps_in_flight:
             raise RuntimeError(f"step {step} would exceed {self.steps_in_flight} steps in flight")
         self.open_steps[step] = groups

@@ -1,7 +1,7 @@
-"""The learner's side of the broker: one producer, one tail that feeds the views, and waits on them.
+"""The learner's side of the broker: one producer, tails that feed the views, and waits on them.
 
-Every write goes to an explicit partition and is acknowledged by all replicas before the call returns. The tail starts
-at offset 0 of every partition; the views fold what it brings, and `wait_until` wakes on each change.
+Every write goes to an explicit partition and is acknowledged by all replicas before the call returns. The views fold
+what the tails bring, and `wait_until` wakes on each change.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from schemas.codec import decode, encode
 from schemas.envelope import Event, Producer, stamp
 from schemas.errors import UndecodableError
 from schemas.topics import Topic
-from streams.log_reader import LogRecord, LogTail, Place, log_producer
+from streams.log_reader import LogRecord, LogTail, Place, end_offsets, log_producer
 
 logger = logging.getLogger(__name__)
 
@@ -47,26 +47,34 @@ class LearnerLog:
         self._folds: dict[str, Fold] = {}
         self._changed = asyncio.Condition()
         self._producer: AIOKafkaProducer | None = None
-        self._pump: asyncio.Task[None] | None = None
+        self._pumps: list[asyncio.Task[None]] = []
+        self._folded: dict[Place, int] = {}
 
     async def start(self, folds: Mapping[Topic, Fold]) -> None:
         """Connects, and folds each topic from its start. Returns once the folds have reached today's end offsets."""
         self._producer = log_producer(self.broker)
         await self._producer.start()
-        self._folds = {topic.named(self.prefix): fold for topic, fold in folds.items()}
         caught_up = asyncio.Event()
-        starts = {place: 0 for topic in folds for place in self._places(topic)}
-        self._pump = asyncio.create_task(self._follow(starts, caught_up), name="learner-log")
+        pump = self._pump(folds, 0, caught_up)
         waiting = asyncio.create_task(caught_up.wait())
-        await asyncio.wait((self._pump, waiting), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((pump, waiting), return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
         self._raise_if_stopped()
 
+    def follow(self, topic: Topic, fold: Fold) -> None:
+        """Folds a topic of short retention too, from the oldest record there is, in its own time."""
+        self._pump({topic: fold}, None, asyncio.Event())
+
+    async def read_up(self, topic: Topic) -> None:
+        """Waits until everything that a topic holds at this moment is folded."""
+        ends = await end_offsets(self.broker, self._places(topic))
+        await self.wait_until(lambda: all(self._folded.get(place, -1) >= end for place, end in ends.items()))
+
     async def stop(self) -> None:
         """Closes the connections."""
-        if self._pump is not None:
-            self._pump.cancel()
-            await asyncio.gather(self._pump, return_exceptions=True)
+        for pump in self._pumps:
+            pump.cancel()
+        await asyncio.gather(*self._pumps, return_exceptions=True)
         if self._producer is not None:
             await self._producer.stop()
 
@@ -107,9 +115,16 @@ class LearnerLog:
     def _places(self, topic: Topic) -> list[Place]:
         return [(topic.named(self.prefix), partition) for partition in range(self.partitions if topic.by_task else 1)]
 
-    async def _follow(self, starts: Mapping[Place, int], caught_up: asyncio.Event) -> None:
+    def _pump(self, folds: Mapping[Topic, Fold], start: int | None, caught_up: asyncio.Event) -> "asyncio.Task[None]":
+        self._folds |= {topic.named(self.prefix): fold for topic, fold in folds.items()}
+        starts = {place: start for topic in folds for place in self._places(topic)}
+        self._pumps.append(asyncio.create_task(self._follow(starts, caught_up), name="learner-log"))
+        return self._pumps[-1]
+
+    async def _follow(self, starts: Mapping[Place, int | None], caught_up: asyncio.Event) -> None:
         try:
-            async with LogTail(self.broker, dict(starts)) as tail:
+            async with LogTail(self.broker, starts) as tail:
+                self._folded |= tail.positions
                 async for batch in tail.until(await tail.ends()):
                     await self._fold(batch)
                 caught_up.set()
@@ -125,12 +140,14 @@ class LearnerLog:
         async with self._changed:
             for record in batch:
                 self._folds[record.topic](record.partition, record.offset, _decoded(record))
+                self._folded[record.topic, record.partition] = record.offset + 1
             self._changed.notify_all()
 
     def _raise_if_stopped(self) -> None:
-        if self._pump is not None and self._pump.done():
-            self._pump.result()
-            raise RuntimeError("the learner's tail of the log stopped")
+        for pump in self._pumps:
+            if pump.done():
+                pump.result()
+                raise RuntimeError("the learner's tail of the log stopped")
 
 
 def _decoded(record: LogRecord) -> Any:

@@ -1,16 +1,14 @@
 """What an epoch runs: each member once, in steps, in an order that the seed decides. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
+from learner.in_flight import MAX_GROUPS_PER_STEP
 from schemas.epochs import PlannedGroup
 from schemas.identity import digest, group_id
 from schemas.rollouts import Purpose
 from schemas.rules import Rules
-from schemas.task import TaskDefinition
-
-MAX_GROUPS_PER_STEP = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +48,3 @@ def held_out_groups(rules: Rules, epoch: int, step: int, heldout: Sequence[str])
         PlannedGroup(group_id(rules.seed, epoch, step, task, Purpose.EVALUATE), task, Purpose.EVALUATE)
         for task in heldout[: rules.learner.evaluate_tasks]
     )
-
-
-def definition_of(definitions: Mapping[str, TaskDefinition], task: str) -> TaskDefinition:
-    """A task's definition. KeyError would hide which one is missing."""
-    if task not in definitions:
-        raise LookupError(f"task {task} is in the plan but not in the pool's log")
-    return definitions[task]

@@ -7,6 +7,7 @@ not trained on.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 
 from learner.advantage import group_advantages, has_variance
 from learner.engine import TrainingSample
@@ -102,6 +103,21 @@ def _samples(
     return chosen, lost, old
 
 
+def awaited(groups: Iterable[SealedGroup]) -> set[Key]:
+    """The trajectories that a step may train on."""
+    return {
+        (group.group, group.execution, attempt)
+        for group in groups
+        if group.purpose == Purpose.TRAIN and has_variance(group.passed)
+        for attempt, passed in enumerate(group.passed)
+        if passed is not None
+    }
+
+
 def _matches(trajectory: TrajectoryRecorded, sha256: str) -> bool:
+    """Whether it is the one the seal names, and sound: a worker's fault must not reach the weights."""
+    lengths = {len(trajectory.token_ids), len(trajectory.logprobs), len(trajectory.loss_mask)}
+    if len(lengths) != 1 or not all(map(isfinite, trajectory.logprobs)):
+        return False
     found = trajectory_digest(trajectory.token_ids, trajectory.logprobs, trajectory.loss_mask, trajectory.messages)
     return found == sha256

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from learner.checkpoint import load_checkpoint, publish_weights, save_checkpoint
+from learner.checkpoint import load_checkpoint, publish_weights, read_progress, save_checkpoint
 from learner.engine import StepMetrics, TorchEngine
 from learner.samples import StepBatch
 
@@ -38,7 +38,7 @@ class Trainer(Protocol):
         ...
 
     async def save(self, version: int, generation: int, progress: dict[str, Any]) -> None:
-        """Checkpoints everything that training goes on from."""
+        """Checkpoints all that training goes on from. `version` is the step; progress["last"]: it ends an epoch."""
         ...
 
     async def restore(self, step: int) -> int | None:
@@ -75,7 +75,6 @@ class GrpoTrainer:
 
     def __init__(self, engine: TorchEngine, policies: Path, checkpoints: Path, keep: int = 2) -> None:
         self._engine, self._policies, self._checkpoints, self._keep = engine, policies, checkpoints, keep
-        self._saved: list[tuple[Path, bool]] = []
 
     async def train(self, batch: StepBatch) -> StepMetrics | None:
         if not batch.samples:
@@ -89,25 +88,29 @@ class GrpoTrainer:
 
     async def save(self, version: int, generation: int, progress: dict[str, Any]) -> None:
         model, optimizer = self._engine.model, self._engine.optimizer
-        path = await asyncio.to_thread(
-            save_checkpoint, self._checkpoints, model, optimizer, version, generation, progress
-        )
-        self._saved.append((path, bool(progress.get("last"))))
+        await asyncio.to_thread(save_checkpoint, self._checkpoints, model, optimizer, version, generation, progress)
         self._forget_checkpoints()
 
     async def restore(self, step: int) -> int | None:
-        for folder in sorted(self._checkpoints.glob("checkpoint-*"), reverse=True):
-            loaded = await asyncio.to_thread(load_checkpoint, folder, self._engine.model, self._engine.optimizer)
-            if int(loaded.progress["step"]) <= step:
-                return int(loaded.progress["step"])
+        for found, folder in reversed(self._saved()):
+            if found <= step:
+                await asyncio.to_thread(load_checkpoint, folder, self._engine.model, self._engine.optimizer)
+                return found
         return None
 
+    def _saved(self) -> list[tuple[int, Path]]:
+        """Steps and their checkpoints on disk, oldest first; of one step, by generation."""
+        return [
+            (int(folder.name.split("-")[1]), folder) for folder in sorted(self._checkpoints.glob("checkpoint-*-g*"))
+        ]
+
     def _forget_checkpoints(self) -> None:
-        """Keeps the newest ones and those that end an epoch."""
-        for path, ends_epoch in self._saved[: -self._keep]:
-            if not ends_epoch:
-                shutil.rmtree(path, ignore_errors=True)
-        self._saved = self._saved[-self._keep :]
+        """Keeps those of the newest steps and those that end an epoch, also of learners before this one."""
+        saved = self._saved()
+        newest = sorted({step for step, _ in saved})[-self._keep :]
+        for step, folder in saved:
+            if step not in newest and not read_progress(folder).get("last"):
+                shutil.rmtree(folder, ignore_errors=True)
 
     def _forget_policies(self) -> None:
         """Samplers ask for the newest version; a few older ones stay for those that lag."""

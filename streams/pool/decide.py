@@ -1,25 +1,28 @@
 """What an epoch's boundary decides: a pure function of the cut, its evidence and the rules (DESIGN sections 3 and 4).
 
 In this order, each step seeing the one before:
-1. retire: what an operator banned; variants whose first measurement is below burn-in; members whose mean stayed below
-   drift_low or above drift_high for `patience` visits. Only a task measured in this epoch can retire on evidence.
+1. retire: what an operator banned or dismissed; of the tasks measured in this epoch, variants whose first measurement
+   is below burn-in, and members whose mean stayed below drift_low or above drift_high for `patience` visits.
 2. return: retired tasks whose probe was in the boundary zone.
-3. inject: queued variants, first selected first, up to inject_share of the active pool (returns count) and p_max.
-4. prune: generated members over p_max, lowest phi first; those not yet measured are spared.
-Originals are protected from 1 and 4 unless the rules say otherwise; pinned tasks always are.
+3. inject: queued variants, first selected first, up to inject_share of the active pool (returns count). None repeats
+   the content of a task that is or was in the pool, waits before it, or is held out.
+4. prune: generated members over p_max, lowest phi first. Pinned ones and those that came in at this boundary or were
+   never measured stay; 2 and 3 bring in only what pruning can make room for, so that p_max holds after every boundary.
+Originals are protected from retirement unless the rules say otherwise; pinned tasks always are, but for an operator's
+later order.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import floor
 from typing import Any
 
-from schemas.identity import content_digest, digest
+from schemas.identity import digest
 from schemas.pool import BoundaryOpened, PoolMaterialized, RetirementRule, TaskInjected, TaskProbed, TaskRetired
 from schemas.rollouts import Purpose
 from schemas.rules import Rules
-from schemas.seals import SealedGroup, TaskState
+from schemas.seals import SealedGroup, TaskState, Zone
 from streams.exact import mean_of, phi_of, text_of
 from streams.pool.evidence import Evidence
 from streams.pool.state import Candidate, Member, PoolState, Retired
@@ -63,20 +66,21 @@ class _Boundary:
         self.queue = queue_of(cut, opened.last_seed_step)
         self.retired: list[TaskRetired] = []
         self.injected: list[TaskInjected] = []
+        self.unwanted = cut.banned | cut.dismissed
 
     def decide(self) -> BoundaryDecision:
         for task in sorted(self.cut.members):
             rule = self._rule_against(self.members[task])
             if rule is not None:
                 self._retire(task, rule)
-        active = len(self.members)
+        share = floor(Fraction(self.rules.pool.inject_share) * len(self.members))
         probed = self._probes()
-        self._inject(floor(Fraction(self.rules.pool.inject_share) * active), probed)
+        self._inject(self._return(share, probed))
         self._prune()
         return BoundaryDecision(tuple(probed), tuple(self.retired), tuple(self.injected), self._materialized())
 
     def _rule_against(self, member: Member) -> RetirementRule | None:
-        if member.task in self.cut.banned:
+        if member.task in self.unwanted:
             return RetirementRule.OPERATOR
         if not self.rules.pool.retire or not self._may_retire(member):
             return None
@@ -97,7 +101,7 @@ class _Boundary:
 
     def _retire(self, task: str, rule: RetirementRule) -> None:
         member, state = self.members.pop(task), self.evidence.states.get(task)
-        self.gone[task] = Retired(task, rule, self.epoch, self.epoch, member.original, member.seed)
+        self.gone[task] = Retired(task, rule.value, self.epoch, self.epoch, member.original, member.seed)
         self.retired.append(
             TaskRetired(
                 generation=self.generation,
@@ -112,29 +116,34 @@ class _Boundary:
         )
 
     def _probes(self) -> list[TaskProbed]:
+        """What the epoch's probes showed. One without a live attempt counts as run: the next one has its turn."""
         probed = []
         for task in sorted(self.evidence.groups):
             group = self.evidence.groups[task]
-            if group.purpose == Purpose.PROBE and task in self.gone:
-                state = self.evidence.states.get(task)
-                probed.append(
-                    TaskProbed(self.generation, self.epoch, task, group.zone, _mean_text(state), group.boundary)
-                )
-                was = self.gone[task]
-                self.gone[task] = Retired(task, was.rule, was.since, self.epoch, was.original, was.seed)
+            if group.purpose != Purpose.PROBE or task not in self.gone:
+                continue
+            live = is_live(group)
+            zone, mean = (group.zone, _mean_text(group.state)) if live else (Zone.NONE.value, "")
+            probed.append(TaskProbed(self.generation, self.epoch, task, zone, mean, live and group.boundary))
+            self.gone[task] = replace(self.gone[task], probed=self.epoch)
         return probed
 
-    def _inject(self, room: int, probed: Iterable[TaskProbed]) -> None:
-        room = min(room, max(0, self.rules.pool.p_max - self._generated()))
+    def _return(self, share: int, probed: Iterable[TaskProbed]) -> int:
+        """Takes back probed tasks; returns what is left of the share."""
         for probe in probed:
-            if room > 0 and probe.boundary and probe.task not in self.cut.banned:
+            fits = self.gone[probe.task].original or self._room() > 0
+            if share > 0 and fits and probe.boundary and probe.task not in self.unwanted:
                 back = self.gone.pop(probe.task)
                 self._admit(probe.task, back.seed, back.original, returned=True)
-                room -= 1
-        known = {content_digest(self.cut.definitions[task]) for task in (*self.cut.members, *self.cut.retired)}
+                share -= 1
+        return share
+
+    def _inject(self, share: int) -> None:
+        room = min(share, self._room())
+        known = {self.cut.contents[task] for task in (*self.cut.members, *self.cut.retired, *self.cut.heldout)}
         kept: list[Candidate] = []
         for candidate in self.queue:
-            if candidate.content in known or candidate.task in self.cut.banned:
+            if candidate.content in known or candidate.task in self.unwanted:
                 continue
             known.add(candidate.content)
             if room > 0:
@@ -148,30 +157,37 @@ class _Boundary:
         self.members[task] = Member(task, original, seed, self.epoch)
         self.injected.append(TaskInjected(self.generation, self.epoch, task, seed, returned))
 
-    def _prune(self) -> None:
-        over = self._generated() - self.rules.pool.p_max
-        if over <= 0 or not self.rules.pool.retire:
-            return
+    def _room(self) -> int:
+        """Generated tasks that may still come in: what p_max leaves beside those that pruning cannot take."""
+        generated = sum(not member.original for member in self.members.values())
+        return max(0, self.rules.pool.p_max - generated + len(self._prunable()))
+
+    def _prunable(self) -> list[tuple[Fraction, str]]:
+        """Generated members that may be pruned, lowest phi first, ties by task id."""
+        if not self.rules.pool.retire:
+            return []
         measured = [
             (phi_of(mean_of(state.window)), member.task)
             for member in self.members.values()
             if not member.original
+            and member.since < self.epoch
             and member.task not in self.cut.pinned
             and (state := self.evidence.states.get(member.task)) is not None
             and state.window
         ]
-        for _, task in sorted(measured)[:over]:
-            self._retire(task, RetirementRule.PRUNING)
+        return sorted(measured)
 
-    def _generated(self) -> int:
-        return sum(not member.original for member in self.members.values())
+    def _prune(self) -> None:
+        over = sum(not member.original for member in self.members.values()) - self.rules.pool.p_max
+        for _, task in self._prunable()[: max(0, over)]:
+            self._retire(task, RetirementRule.PRUNING)
 
     def _materialized(self) -> PoolMaterialized:
         members = tuple(sorted(self.members))
         queue = tuple(candidate.task for candidate in self.queue)
         content = {
             "epoch": self.epoch,
-            "members": [[task, self.members[task].original, self._streaks(task)] for task in members],
+            "members": [self._content(task) for task in members],
             "queue": list(queue),
             "retired": [[g.task, g.rule, g.since, g.probed] for g in sorted(self.gone.values(), key=lambda g: g.task)],
             "rules": self.rules_text,
@@ -190,9 +206,10 @@ class _Boundary:
             offsets={},
         )
 
-    def _streaks(self, task: str) -> list[int]:
+    def _content(self, task: str) -> list[object]:
         state = self.evidence.states.get(task)
-        return [state.visits, state.low_streak, state.high_streak] if state else [0, 0, 0]
+        streaks = [state.visits, state.low_streak, state.high_streak] if state else [0, 0, 0]
+        return [task, self.cut.contents[task], self.members[task].original, streaks]
 
 
 def queue_of(cut: PoolState, last_seed_step: int) -> list[Candidate]:
@@ -204,7 +221,7 @@ def queue_of(cut: PoolState, last_seed_step: int) -> list[Candidate]:
 
 def probes_of(state: PoolState, rules: Rules) -> list[str]:
     """The retired tasks the next epoch probes: those probed longest ago, ties by task id."""
-    waiting = [gone for gone in state.retired.values() if gone.task not in state.banned]
+    waiting = [gone for gone in state.retired.values() if gone.task not in state.banned | state.dismissed]
     waiting.sort(key=lambda gone: (gone.probed, gone.task))
     return [gone.task for gone in waiting[: rules.pool.probes_per_epoch]]
 

@@ -1,7 +1,8 @@
 """What the seals of a run say to the pool and to the learner: a fold over `rods.seals`.
 
-A step is complete when all chunks of its N seals are in. The first chunk of a key counts. Steps older than the epoch
-in hand are let go of, so that memory stays that of two epochs.
+A step is complete when the whole seals of its N partitions are in (see `streams.assembly`); the first of a partition
+counts, and so does the first selection that follows them, as in `streams.select`. Seals of earlier epochs can be let go
+of, so that memory stays that of two epochs; selections stay until a boundary has included their seeds.
 """
 
 from collections.abc import Mapping
@@ -10,42 +11,44 @@ from typing import Any
 
 from schemas.rollouts import Purpose
 from schemas.seals import PartitionSealed, SealedGroup, SelectedSeed, SelectionClosed, TaskState
+from streams.assembly import Assembly, assemble
 
 
 @dataclass(slots=True)
 class SealedStep:
-    """The seals of a step as they come in: (partition, chunk) to seal."""
+    """The whole seals of a step by partition, as they come in."""
 
     epoch: int
     step: int
-    chunks: dict[tuple[int, int], PartitionSealed] = field(default_factory=dict)
+    seals: dict[int, PartitionSealed] = field(default_factory=dict)
 
     @property
     def complete(self) -> bool:
-        """Whether every chunk of every partition is in."""
-        if not self.chunks:
+        """Whether every partition's seal is in."""
+        if not self.seals:
             return False
-        partitions = next(iter(self.chunks.values())).partitions
-        heads = [self.chunks.get((partition, 0)) for partition in range(partitions)]
-        wanted = sum(head.chunks for head in heads if head is not None)
-        return all(head is not None for head in heads) and len(self.chunks) == wanted
+        return all(partition in self.seals for partition in range(next(iter(self.seals.values())).partitions))
 
     def groups(self) -> list[SealedGroup]:
         """The step's groups, ordered by partition and task."""
-        return [group for key in sorted(self.chunks) for group in self.chunks[key].groups]
+        return [group for partition in sorted(self.seals) for group in self.seals[partition].groups]
 
-    def states(self) -> list[TaskState]:
-        """The states that the last seals of an epoch carry."""
-        return [state for key in sorted(self.chunks) for state in self.chunks[key].state]
+    def states(self) -> dict[str, TaskState]:
+        """Every task's state. Raises ValueError unless the step is the last of its epoch: no other seal carries it."""
+        if not all(seal.last_of_epoch for seal in self.seals.values()):
+            raise ValueError(f"step {self.step} is not the last of epoch {self.epoch}")
+        return {state.task: state for seal in self.seals.values() for state in seal.state}
 
 
 @dataclass(slots=True)
 class SealLog:
-    """Sealed steps and selections by step, in memory for the epoch in hand and the one before."""
+    """Sealed steps and selections by step. closed: the last step whose selection is in."""
 
     next_offset: int = 0
+    closed: int = 0
     steps: dict[int, SealedStep] = field(default_factory=dict)
     selections: dict[int, SelectionClosed] = field(default_factory=dict)
+    assembly: Assembly = field(default_factory=Assembly)
 
     def evolve(self, offset: int, event: Any) -> None:
         """Takes the event at `offset`; offsets already seen and second facts of a key change nothing."""
@@ -54,12 +57,22 @@ class SealLog:
         self.next_offset = offset + 1
         match event:
             case PartitionSealed():
-                step = self.steps.setdefault(event.step, SealedStep(event.epoch, event.step))
-                step.chunks.setdefault((event.partition, event.chunk), event)
+                self._sealed(event)
             case SelectionClosed():
-                self.selections.setdefault(event.step, event)
+                if event.step == self.closed + 1 and self.complete(event.step):
+                    self.closed = event.step
+                    self.selections[event.step] = event
             case _:
                 raise TypeError(f"rods.seals carries no {type(event).__name__}")
+
+    def _sealed(self, chunk: PartitionSealed) -> None:
+        known = self.steps.get(chunk.step)
+        if chunk.step <= self.closed or (known is not None and chunk.partition in known.seals):
+            return
+        self.assembly, seal = assemble(self.assembly, chunk)
+        if seal is not None:
+            step = self.steps.setdefault(seal.step, SealedStep(seal.epoch, seal.step))
+            step.seals[seal.partition] = seal
 
     def complete(self, step: int) -> bool:
         """Whether every seal of a step is in."""
@@ -71,21 +84,29 @@ class SealLog:
         return [seed for step in steps for seed in self.selections[step].seeds]
 
     def evidence(self, epoch: int, last_step: int) -> "Evidence":
-        """What an epoch's seals say up to its last step. Raises ValueError where a seal or selection is missing."""
+        """What an epoch's seals say up to its last step. Epoch 0, before training, has none.
+
+        Raises ValueError where a seal or a selection is missing.
+        """
+        if epoch == 0:
+            return Evidence(0, "", {}, {})
         steps = [step for step in sorted(self.steps) if self.steps[step].epoch == epoch and step <= last_step]
-        missing = [step for step in steps if not self.steps[step].complete or step not in self.selections]
-        if missing or (epoch > 0 and (not steps or steps[-1] != last_step)):
+        expected = list(range(steps[0], last_step + 1)) if steps else []
+        if not steps or steps != expected or last_step > self.closed or not all(map(self.complete, steps)):
             raise ValueError(f"the seals of epoch {epoch} up to step {last_step} are not complete")
         groups = [group for step in steps for group in self.steps[step].groups()]
-        states = {state.task: state for state in (self.steps[last_step].states() if steps else [])}
-        digest = self.selections[last_step].digest if steps else ""
-        return Evidence(epoch, digest, {g.task: g for g in groups if Purpose(g.purpose).measured}, states)
+        return Evidence(
+            epoch,
+            self.selections[last_step].digest,
+            {group.task: group for group in groups if Purpose(group.purpose).measured},
+            self.steps[last_step].states(),
+        )
 
-    def forget_before(self, epoch: int) -> None:
-        """Lets go of the steps of earlier epochs."""
+    def forget_before(self, epoch: int, seed_step: int) -> None:
+        """Lets go of the seals of earlier epochs, and of their selections up to `seed_step`, which are included."""
         for step in [number for number, sealed in self.steps.items() if sealed.epoch < epoch]:
             del self.steps[step]
-        for step in [number for number, closed in self.selections.items() if closed.epoch < epoch]:
+        for step in [n for n, closed in self.selections.items() if closed.epoch < epoch and n <= seed_step]:
             del self.selections[step]
 
 

@@ -1,7 +1,8 @@
 """The pool as a fold over `rods.pool`: pure, one topic, one partition.
 
 Offsets below `next_offset` are skipped; of a natural key the first fact wins; a learner's event of an older generation
-than the newest seen is ignored, and so is a variant that comes after its seed was settled.
+than the newest seen is ignored, and so is a variant that comes after its seed was settled. Decisions count only within
+the boundary that is open, so that one written again by a later generation changes nothing.
 """
 
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from schemas.epochs import LearnerStarted
+from schemas.identity import content_digest
 from schemas.pool import (
     BoundaryOpened,
     Decision,
@@ -22,6 +24,7 @@ from schemas.pool import (
     TaskSet,
     VariantVerified,
 )
+from schemas.task import TaskDefinition
 from streams.pool.state import Candidate, Member, PoolState, Retired
 
 V = TypeVar("V")
@@ -43,10 +46,11 @@ def skip(state: PoolState, offset: int) -> PoolState:
 
 
 def _superseded(state: PoolState, event: Any) -> bool:
-    generation = getattr(event, "generation", 0)
-    if isinstance(event, SeedSettled) and generation == 0:
+    """Whether an older learner wrote the event. Synthesis settles seeds as generation 0 and is not fenced."""
+    if isinstance(event, SeedSettled) and event.generation == 0:
         return False
-    return isinstance(generation, int) and hasattr(event, "generation") and generation < state.generation
+    generation: int | None = getattr(event, "generation", None)
+    return generation is not None and generation < state.generation
 
 
 def _apply(state: PoolState, offset: int, event: Any) -> PoolState:
@@ -79,7 +83,7 @@ def _registered(state: PoolState, event: TaskRegistered) -> PoolState:
     definition = event.definition
     if definition.task in state.definitions:
         return state
-    state = replace(state, definitions={**state.definitions, definition.task: definition})
+    state = _defined(state, definition)
     if event.task_set == TaskSet.HELDOUT:
         return replace(state, heldout={**state.heldout, definition.task: None})
     member = Member(definition.task, original=True, seed="", since=0)
@@ -90,22 +94,33 @@ def _verified(state: PoolState, event: VariantVerified) -> PoolState:
     task = event.definition.task
     if task in state.definitions or event.seed in state.settled:
         return state
-    candidate = Candidate(task, event.seed, event.epoch, event.step, event.rank, event.content)
+    state = _defined(state, event.definition)
+    candidate = Candidate(task, event.seed, event.epoch, event.step, event.rank, state.contents[task])
+    return replace(state, candidates={**state.candidates, task: candidate})
+
+
+def _defined(state: PoolState, definition: TaskDefinition) -> PoolState:
+    """The content is digested here, whatever the event says of it."""
     return replace(
         state,
-        definitions={**state.definitions, task: event.definition},
-        candidates={**state.candidates, task: candidate},
+        definitions={**state.definitions, definition.task: definition},
+        contents={**state.contents, definition.task: content_digest(definition)},
     )
 
 
 def _opened(state: PoolState, event: BoundaryOpened) -> PoolState:
-    if event.epoch <= state.epoch or (state.boundary is not None and state.boundary.epoch == event.epoch):
+    if state.boundary is not None or event.epoch != state.epoch + 1:
         return state
     return replace(state, boundary=event, cut=replace(state, boundary=None, cut=None))
 
 
+def _decides(state: PoolState, epoch: int) -> bool:
+    """Whether a decision of an epoch belongs to the boundary that is open."""
+    return state.boundary is not None and state.boundary.epoch == epoch
+
+
 def _injected(state: PoolState, event: TaskInjected) -> PoolState:
-    if event.epoch <= state.epoch or event.task in state.members or event.task not in state.definitions:
+    if not _decides(state, event.epoch) or event.task in state.members or event.task not in state.definitions:
         return state
     back = state.retired.get(event.task)
     member = Member(event.task, back is not None and back.original, event.seed, event.epoch)
@@ -119,50 +134,58 @@ def _injected(state: PoolState, event: TaskInjected) -> PoolState:
 
 def _retired(state: PoolState, event: TaskRetired) -> PoolState:
     member = state.members.get(event.task)
-    if event.epoch <= state.epoch or member is None:
+    if not _decides(state, event.epoch) or member is None:
         return state
     gone = Retired(event.task, event.rule, event.epoch, event.epoch, member.original, member.seed)
     return replace(
         state,
         members=_without(state.members, event.task),
         retired={**state.retired, event.task: gone},
+        dismissed=state.dismissed - {event.task},
     )
 
 
 def _probed(state: PoolState, event: TaskProbed) -> PoolState:
     gone = state.retired.get(event.task)
-    if event.epoch <= state.epoch or gone is None:
+    if not _decides(state, event.epoch) or gone is None:
         return state
     return replace(state, retired={**state.retired, event.task: replace(gone, probed=event.epoch)})
 
 
 def _materialized(state: PoolState, offset: int, event: PoolMaterialized) -> PoolState:
-    if event.epoch <= state.epoch:
+    boundary, cut = state.boundary, state.cut
+    if boundary is None or cut is None or boundary.epoch != event.epoch:
         return state
-    seen = state.cut.candidates if state.cut else {}
-    last_step = state.boundary.last_seed_step if state.boundary else 0
     queue = set(event.queue)
     kept = {
         task: candidate
         for task, candidate in state.candidates.items()
-        if task in queue or task not in seen or candidate.step > last_step
+        if task in queue or task not in cut.candidates or candidate.step > boundary.last_seed_step
     }
     return replace(
         state,
         candidates=kept,
         boundary=None,
         cut=None,
-        epoch=event.epoch,
-        version=event.version,
-        digest=event.digest,
+        materialized=event,
         materialized_offset=offset + 1,
     )
 
 
 def _operated(state: PoolState, event: OperatorDecided) -> PoolState:
-    if event.decision == Decision.PIN:
-        return replace(state, pinned=state.pinned | {event.task}, banned=state.banned - {event.task})
-    return replace(state, banned=state.banned | {event.task}, pinned=state.pinned - {event.task})
+    """An order takes back the one before it on the same task. One that is none of ours changes nothing."""
+    if event.decision_id in state.operated or event.decision not in set(Decision):
+        return state
+    pinned, banned, dismissed = (tasks - {event.task} for tasks in (state.pinned, state.banned, state.dismissed))
+    match Decision(event.decision):
+        case Decision.PIN:
+            pinned |= {event.task}
+        case Decision.BAN:
+            banned |= {event.task}
+        case Decision.RETIRE:
+            dismissed |= {event.task}
+    operated = state.operated | {event.decision_id}
+    return replace(state, operated=operated, pinned=pinned, banned=banned, dismissed=dismissed)
 
 
 def _without(mapping: Mapping[str, V], key: str) -> dict[str, V]:

@@ -43,11 +43,16 @@ def pool_row(definition: TaskDefinition) -> dict[str, Any]:
 
 
 def write_pool(folder: Path, materialized: PoolMaterialized, state: PoolState) -> Path:
-    """Writes ``pool-<epoch>-g<generation>-<digest>`` as .jsonl and .parquet; returns the path of the .jsonl."""
+    """Writes ``pool-<epoch>-g<generation>-<digest>`` as .jsonl and .parquet; returns the path of the .jsonl.
+
+    What is there already is left alone: the name says what it holds.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     stem = f"pool-{materialized.epoch:06d}-g{materialized.generation:04d}-{materialized.digest[:12]}"
-    rows = list(pool_rows(materialized, state))
     lines, table = folder / f"{stem}.jsonl", folder / f"{stem}.parquet"
+    if lines.exists() and table.exists():
+        return lines
+    rows = list(pool_rows(materialized, state))
     scratch = folder / f".{stem}.partial"
     scratch.write_text("".join(json.dumps(row, sort_keys=True) + "\n" for row in rows), encoding="utf-8")
     scratch.replace(lines)

@@ -1,6 +1,7 @@
 """The pool recomputed from an archive: the same fold and the same decisions, from the log alone."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,8 +31,9 @@ class ReplayedPool:
 
     @property
     def agrees(self) -> bool:
-        """Whether the recomputed digest is the recorded one."""
-        return self.recorded.digest == self.recomputed.digest
+        """Whether the recomputed pool is the recorded one, and what the recorded decisions lead to."""
+        led_to = tuple(sorted(self.state.members))
+        return self.recorded.digest == self.recomputed.digest and led_to == self.recorded.members
 
     def header(self) -> dict[str, Any]:
         """The pool in one JSON object; keys are stable."""
@@ -59,7 +61,7 @@ class ReplayedPool:
         head = self.header()
         verdict = "agrees with the log" if self.agrees else f"DIFFERS: recomputed {self.recomputed.digest}"
         yield f"epoch {head['epoch']}  version {head['version']}  digest {head['digest']} ({verdict})"
-        yield f"{head['members']} members, {head['originals']} originals, {head['queue']} queued, {head['retired']} retired"
+        yield f"{head['members']} members ({head['originals']} original), {head['queue']} queued"
         for row in self.rows():
             yield f"{row['state']:<7} {row['task']}  {row['category']}  {row['parent'] or 'original'}"
 
@@ -97,5 +99,6 @@ def replay_pools(archive: Path) -> Iterator[ReplayedPool]:
 def _seals(archive: Path) -> SealLog:
     log = SealLog()
     for record in read_archive(archive, Topic.SEALS):
-        log.evolve(record.offset, decode(record.value or b""))
+        with suppress(UndecodableError):
+            log.evolve(record.offset, decode(record.value or b""))
     return log

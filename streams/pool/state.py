@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from schemas.pool import BoundaryOpened
+from schemas.pool import BoundaryOpened, PoolMaterialized
 from schemas.task import TaskDefinition
 
 
@@ -51,24 +51,42 @@ class PoolState:
     """Everything `rods.pool` says so far.
 
     next_offset: the offset the fold expects next. generation: the newest learner's. definitions: every task known.
-    heldout: registered, never members, in order. settled: seed to outcome; the first settlement counts. cut: the state
-    as the open boundary found it, None where none is open. epoch, version, digest: of the last PoolMaterialized; epoch
-    -1 before the first. materialized_offset: one past the last PoolMaterialized; requests carry it as `pool_offset`.
+    contents: what each of them is, as a digest. heldout: registered, never members, in order. settled: seed to outcome;
+    the first settlement counts. operated: the ids of an operator's decisions; pinned tasks stay, banned ones leave for
+    good, dismissed ones leave at the next boundary. cut: the state as the open boundary found it, None where none is
+    open. materialized: the last boundary's result. materialized_offset: one past it; requests carry it as
+    `pool_offset`.
     """
 
     next_offset: int = 0
     generation: int = 0
     definitions: Mapping[str, TaskDefinition] = field(default_factory=dict)
+    contents: Mapping[str, str] = field(default_factory=dict)
     heldout: Mapping[str, None] = field(default_factory=dict)
     members: Mapping[str, Member] = field(default_factory=dict)
     candidates: Mapping[str, Candidate] = field(default_factory=dict)
     retired: Mapping[str, Retired] = field(default_factory=dict)
     settled: Mapping[str, str] = field(default_factory=dict)
+    operated: frozenset[str] = frozenset()
     pinned: frozenset[str] = frozenset()
     banned: frozenset[str] = frozenset()
+    dismissed: frozenset[str] = frozenset()
     boundary: BoundaryOpened | None = None
     cut: "PoolState | None" = None
-    epoch: int = -1
-    version: int = -1
-    digest: str = ""
+    materialized: PoolMaterialized | None = None
     materialized_offset: int = 0
+
+    @property
+    def epoch(self) -> int:
+        """The epoch whose boundary made this pool; -1 before the first."""
+        return self.materialized.epoch if self.materialized else -1
+
+    @property
+    def version(self) -> int:
+        """-1 before the first pool."""
+        return self.materialized.version if self.materialized else -1
+
+    @property
+    def digest(self) -> str:
+        """Empty before the first pool."""
+        return self.materialized.digest if self.materialized else ""
