@@ -113,7 +113,7 @@ def _whole(seals: Mapping[int, PartitionSealed]) -> bool:
 
 
 def _selection(state: SelectState, seals: list[PartitionSealed]) -> SelectionClosed:
-    """The selection of whole seals in partition order, derived from partition 0's so that every worker writes the same."""
+    """The selection of whole seals in partition order, derived from partition 0's: every worker writes the same."""
     first = seals[0]
     rules = _rules(first)
     groups = [group for seal in seals for group in seal.groups]

@@ -1,0 +1,132 @@
+"""The Faust app: `measure` over `rods.rollouts`, `select` over `rods.seals`.
+
+No tables: a paused worker that wakes overwrites its successor's changelog. No automatic acknowledgement, concurrency 1,
+topics made before the start. State is rebuilt from the seals at each assignment, while the gate is closed.
+"""
+
+import logging
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import faust
+
+from schemas.topics import Topic
+from streams.measure.agent import MeasureAgent
+from streams.outbox import Outbox
+from streams.seal_log import read_seals
+from streams.select.agent import SelectAgent
+from streams.session import Gate, MeasurePosition, SelectPosition, Session
+from streams.settings import MAX_MESSAGE_BYTES, StreamsSettings
+
+EXIT_RESTART = 70
+_log = logging.getLogger(__name__)
+Take = Callable[[Any, Any], Awaitable[None]]
+
+
+def build_app(settings: StreamsSettings) -> faust.App:
+    """The app with both agents. One process runs it; more processes share the partitions."""
+    app = faust.App(
+        settings.app_id,
+        broker=";".join(f"kafka://{address}" for address in settings.broker.split(",")),
+        datadir=str(settings.data_dir),
+        topic_partitions=settings.partitions,
+        topic_allow_declare=False,
+        topic_disable_leader=True,
+        table_standby_replicas=0,
+        consumer_auto_offset_reset="earliest",
+        consumer_max_fetch_size=MAX_MESSAGE_BYTES,
+        producer_max_request_size=MAX_MESSAGE_BYTES,
+        producer_acks=-1,
+        broker_session_timeout=settings.session_seconds,
+        broker_heartbeat_interval=min(1.0, settings.session_seconds / 4),
+        broker_rebalance_timeout=settings.rebalance_seconds,
+        broker_commit_interval=1.0,
+        stream_wait_empty=False,
+        web_enabled=False,
+        worker_redirect_stdouts=False,
+    )
+    _wire(app, settings)
+    return app
+
+
+def _wire(app: faust.App, settings: StreamsSettings) -> None:
+    gate, outbox = Gate(app), Outbox(app, settings.prefix)
+    select_outbox = Outbox(app, settings.prefix)
+    measure = MeasureAgent(gate, outbox, settings.prefix)
+    select = SelectAgent(gate, select_outbox, settings.prefix)
+    assigned = _Assigned(app, settings, gate, select)
+    app.on_partitions_revoked.connect(assigned.revoke, weak=False)
+    app.on_partitions_assigned.connect(assigned.assign, weak=False)
+    for name, topic, take in (("measure", Topic.ROLLOUTS, measure.take), ("select", Topic.SEALS, select.take)):
+        app.agent(_raw(app, settings, topic), name=name, concurrency=1)(_stream_of(app, take))
+
+
+def _raw(app: faust.App, settings: StreamsSettings, topic: Topic) -> Any:
+    return app.topic(
+        topic.named(settings.prefix),
+        key_type=bytes,
+        value_type=bytes,
+        key_serializer="raw",
+        value_serializer="raw",
+        partitions=settings.partitions if topic.by_task else 1,
+    )
+
+
+def _stream_of(app: faust.App, take: Take) -> Callable[[Any], Awaitable[None]]:
+    async def agent(stream: Any) -> None:
+        stream.enable_acks = False
+        async for event in stream.events():
+            try:
+                await take(stream, event)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the process must not go on with half a state
+                _end(app, error)
+
+    return agent
+
+
+class _Assigned:
+    """Rebuilds the session at each assignment."""
+
+    def __init__(self, app: faust.App, settings: StreamsSettings, gate: Gate, select: SelectAgent) -> None:
+        self._app = app
+        self._settings = settings
+        self._gate = gate
+        self._select = select
+
+    async def revoke(self, _sender: Any, *_: Any, **__: Any) -> None:
+        self._gate.close()
+
+    async def assign(self, _sender: Any, assigned: Any = (), **_: Any) -> None:
+        self._gate.close()
+        try:
+            session = await self._session(set(assigned), self._app.consumer_generation_id)
+        except Exception as error:  # noqa: BLE001 - as above
+            _end(self._app, error)
+            return
+        if session.generation == self._app.consumer_generation_id:
+            self._gate.open(session)
+
+    async def _session(self, assigned: set[Any], generation: int) -> Session:
+        rollouts, seals = (topic.named(self._settings.prefix) for topic in (Topic.ROLLOUTS, Topic.SEALS))
+        log = await read_seals(self._settings, [tp.partition for tp in assigned if tp.topic == rollouts])
+        measure = {p: MeasurePosition(state, sealed=state.next_offset) for p, state in log.states.items()}
+        select = None
+        if any(tp.topic == seals for tp in assigned):
+            select = SelectPosition(log.select, recovered=log.select.next_offset, seeds=log.seeds)
+            await self._select.resume(select)
+        return Session(generation, measure, select)
+
+
+def _end(app: faust.App, error: Exception) -> None:
+    """Ends the process at once, to be restarted: nothing unacknowledged is lost, and no half state lives on.
+
+    Does nothing while the process stops anyway, when a closing producer may well refuse.
+    """
+    if app.should_stop:
+        return
+    _log.critical("the streams worker ends: %s", error, exc_info=error)
+    logging.shutdown()
+    sys.stderr.flush()
+    os._exit(EXIT_RESTART)

@@ -1,0 +1,28 @@
+"""How one streams process runs. Nothing here decides anything: rules travel in the barriers."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+MAX_MESSAGE_BYTES = 8 * 1024 * 1024 + 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsSettings:
+    """broker: HOST:PORT, or several with commas. partitions: N of the run. data_dir: a folder that the process may use.
+
+    session_seconds: how long the broker waits for a dead worker. A joining worker waits for up to half of it on the
+    embedded broker. topics_seconds: how long the start waits for the run's topics to exist.
+    """
+
+    broker: str
+    prefix: str
+    partitions: int
+    data_dir: Path
+    session_seconds: float = 6.0
+    rebalance_seconds: float = 10.0
+    topics_seconds: float = 30.0
+
+    @property
+    def app_id(self) -> str:
+        """Faust app and consumer group."""
+        return f"{self.prefix}streams"

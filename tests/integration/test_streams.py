@@ -1,0 +1,144 @@
+"""The streams service as a real process on a live broker."""
+
+import asyncio
+import signal
+import subprocess
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaProducer
+
+from rods.broker import EmbeddedBroker, create_topics
+from schemas.codec import decode
+from schemas.pool import EventRefused
+from schemas.rollouts import TaskMeasured
+from schemas.seals import BoundarySeedSelected, PartitionSealed, SelectionClosed
+from schemas.topics import Topic, partition_of
+from tests.integration.stream_topics import (
+    PREFIX,
+    StreamTopics,
+    plain_seals,
+    plain_selections,
+    start_worker,
+    stop_worker,
+)
+from tests.streams.rollout_log import barrier, expected, result, started
+
+PARTITIONS = 4
+TASKS = [f"task-{index}" for index in range(24)]
+Start = Callable[[], "subprocess.Popen[bytes]"]
+
+
+@pytest.fixture
+async def topics(tmp_path: Path) -> AsyncIterator[StreamTopics]:
+    with EmbeddedBroker(tmp_path / "broker.log") as broker:
+        await create_topics(broker.address, PREFIX, PARTITIONS)
+        producer = AIOKafkaProducer(bootstrap_servers=broker.address, acks="all")
+        await producer.start()
+        try:
+            yield StreamTopics(broker.address, PARTITIONS, producer)
+        finally:
+            await asyncio.wait_for(producer.stop(), 10)
+
+
+@pytest.fixture
+def start(topics: StreamTopics, tmp_path: Path) -> Iterator[Start]:
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def one() -> "subprocess.Popen[bytes]":
+        processes.append(start_worker(topics.address, PARTITIONS, tmp_path / f"streams-{len(processes)}"))
+        return processes[-1]
+
+    yield one
+    for process in processes:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def passed(task: str, step: int) -> tuple[int | None, ...]:
+    number = int(task.removeprefix("task-"))
+    return (number % 3, step % 3, None if number % 5 == 0 else 1, (number + step) % 3)
+
+
+def own(partition: int) -> list[str]:
+    return [task for task in TASKS if partition_of(task, PARTITIONS) == partition]
+
+
+async def put_results(topics: StreamTopics, step: int) -> None:
+    """Every result twice, once with another outcome, and one of the step before."""
+    for partition in range(PARTITIONS):
+        events: list[Any] = [started(1)] if step == 1 else [result(own(partition)[0], step=step - 1)]
+        for task in own(partition):
+            events += [result(task, passed(task, step), step=step), result(task, (2, 2, 2, 2), step=step)]
+        await topics.put_all(events, partition)
+
+
+async def put_barriers(topics: StreamTopics, step: int) -> None:
+    for partition in range(PARTITIONS):
+        groups = [expected(task, step=step) for task in own(partition)] + [expected(f"gone-{partition}", step=step)]
+        event = barrier(*groups, step=step, partition=partition, partitions=PARTITIONS, last=step == 2)
+        await topics.put(event, partition)
+
+
+async def assert_exact(topics: StreamTopics, steps: int) -> None:
+    """What stands on the topics equals a plain fold of the final log from offset 0."""
+    seals = plain_seals(await topics.all(Topic.ROLLOUTS), PARTITIONS)
+    selections, seeds = plain_selections(seals)
+    assert [seal.step for seal in seals] == [step for step in range(1, steps + 1) for _ in range(PARTITIONS)]
+    assert any(seeds) and len(selections) == steps
+    log = [decode(record.value) for record in await topics.all(Topic.SEALS)]
+    found = {event.natural_key: event for event in log if isinstance(event, PartitionSealed)}
+    assert sorted(found.values(), key=lambda seal: (seal.step, seal.partition)) == seals
+    closed = {event.natural_key: event for event in log if isinstance(event, SelectionClosed)}
+    assert [closed[selection.natural_key] for selection in selections] == selections and len(closed) == steps
+    await topics.events(Topic.SEEDS, len(seeds), BoundarySeedSelected)
+    written = await topics.all(Topic.SEEDS)
+    assert {(r.partition, decode(r.value)) for r in written} == {(partition_of(s.task, PARTITIONS), s) for s in seeds}
+
+
+async def test_steps_are_measured_sealed_and_selected(topics: StreamTopics, start: Start) -> None:
+    worker = start()
+    for step in (1, 2, 3):
+        await put_results(topics, step)
+        await topics.events(Topic.MEASUREMENTS, len(TASKS) * step, TaskMeasured)
+        await put_barriers(topics, step)
+        await topics.events(Topic.SEALS, step, SelectionClosed)
+    await assert_exact(topics, 3)
+    assert stop_worker(worker) == 0
+
+
+async def test_a_worker_killed_between_a_barrier_and_its_seal_loses_nothing(topics: StreamTopics, start: Start) -> None:
+    worker = start()
+    await put_results(topics, 1)
+    await put_barriers(topics, 1)
+    await topics.events(Topic.SEALS, 1, SelectionClosed)
+    await put_results(topics, 2)
+    await topics.events(Topic.MEASUREMENTS, len(TASKS) * 2, TaskMeasured)
+    worker.send_signal(signal.SIGSTOP)
+    await put_barriers(topics, 2)
+    assert len(await topics.all(Topic.SEALS)) == PARTITIONS + 1
+    worker.kill()
+    worker.wait()
+    start()
+    await topics.events(Topic.SEALS, 2, SelectionClosed)
+    await put_results(topics, 3)
+    await put_barriers(topics, 3)
+    await topics.events(Topic.SEALS, 3, SelectionClosed)
+    await assert_exact(topics, 3)
+
+
+async def test_poison_goes_to_the_dead_letters_and_the_stream_goes_on(topics: StreamTopics, start: Start) -> None:
+    start()
+    await topics.put(b"\xc3\x01not an event", 0)
+    await topics.put(b"x" * 200_000, 1)
+    await topics.put(result(TASKS[0], k=9), 2)
+    await topics.put(b"garbage", 0, Topic.SEALS)
+    await put_results(topics, 1)
+    await put_barriers(topics, 1)
+    await topics.events(Topic.SEALS, 1, SelectionClosed) if False else None
+    letters = await topics.events(Topic.DEAD_LETTERS, 3, EventRefused)
+    assert {letter.topic for letter in letters} == {"rods.rollouts", "rods.seals"}
+    assert max(len(letter.value) for letter in letters) == 64 * 1024
