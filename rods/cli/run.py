@@ -57,7 +57,8 @@ def run(
     with LiveTable() as live:
         outcome = run_all(load_settings(settings, flags), live)
     if as_json:
-        result = {"ending": outcome.ending, "folder": str(outcome.folder.path), **outcome.summary.document()}
+        result = {"ending": outcome.ending, "folder": str(outcome.folder.path), "restarts": outcome.restarts}
+        result |= outcome.summary.document()
         typer.echo(json.dumps(result))
     else:
         _print(outcome)
