@@ -72,15 +72,15 @@ def load_weights(model: nn.Module, path: Path, sha256: str | None) -> None:
 
 def restore_weights(model: nn.Module, tensors: Mapping[str, Tensor], origin: str) -> None:
     """Copies tensors into a model, in place. Only names that are tied to another may be absent."""
-    names = _distinct_names(model)
-    if set(tensors) != names:
-        raise CheckpointError(f"{origin} holds the weights of another model")
     state = model.state_dict()
-    if any(state[name].shape != tensors[name].shape for name in names):
+    held = {state[name].data_ptr() for name in tensors if name in state}
+    if not set(tensors) <= set(state) or any(tensor.data_ptr() not in held for tensor in state.values()):
+        raise CheckpointError(f"{origin} holds the weights of another model")
+    if any(state[name].shape != tensor.shape for name, tensor in tensors.items()):
         raise CheckpointError(f"{origin} holds the weights of a model of another size")
     with torch.no_grad():
-        for name in names:
-            state[name].copy_(tensors[name])
+        for name, tensor in tensors.items():
+            state[name].copy_(tensor)
 
 
 def save_checkpoint(

@@ -1,14 +1,16 @@
 """The policy model: a small Llama configuration of this project, and models from local folders.
 
-Nothing here reaches a network. Weights are safetensors; a folder with pickled weights only is refused.
+Nothing here reaches a network or runs code from a model folder. Weights are safetensors in one file, and all of them
+must be there; a folder with pickled weights only is refused.
 """
 
 from pathlib import Path
 
 import torch
 from torch import nn
-from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 
+from learner.checkpoint import load_weights
 from learner.errors import ModelFolderError
 
 CONFIG_FILE = "config.json"
@@ -58,11 +60,12 @@ def load_model(folder: Path) -> nn.Module:
                 f"{folder} is no model folder: it has no {name}; name one made by rods learn warm-start"
             )
     try:
-        model = AutoModelForCausalLM.from_pretrained(
-            str(folder), local_files_only=True, use_safetensors=True, dtype=torch.float32
-        )
+        config = AutoConfig.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
+        with torch.random.fork_rng(devices=[]):
+            model = AutoModelForCausalLM.from_config(config, dtype=torch.float32, trust_remote_code=False)
+        assert isinstance(model, nn.Module)
+        load_weights(model, folder / WEIGHTS_FILE, None)
     except Exception as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ModelFolderError(f"the model folder {folder} is damaged: {reason}") from error
-    assert isinstance(model, nn.Module)
     return model

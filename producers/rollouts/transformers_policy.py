@@ -17,7 +17,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from torch import Tensor, nn
-from transformers import AutoModelForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM
 
 from producers.rollouts.decoding import Row, decode_rows
 from producers.rollouts.errors import PolicyFolderError
@@ -118,12 +118,13 @@ def _load_model(folder: Path) -> nn.Module:
                 f"{folder} is no model folder: it has no {name}; name one made by rods learn warm-start"
             )
     try:
-        model = AutoModelForCausalLM.from_pretrained(
-            str(folder), local_files_only=True, use_safetensors=True, dtype=torch.float32
-        )
+        config = AutoConfig.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
+        with torch.random.fork_rng(devices=[]):
+            model = AutoModelForCausalLM.from_config(config, dtype=torch.float32, trust_remote_code=False)
+        assert isinstance(model, nn.Module)
+        _put_weights(model, load_tensors((folder / "model.safetensors").read_bytes()), str(folder))
     except Exception as error:
         raise PolicyFolderError(f"the model folder {folder} is damaged: {_first_line(error)}") from error
-    assert isinstance(model, nn.Module)
     use_grouped_attention(model)
     return model.eval().requires_grad_(False)
 

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from learner.errors import ModelFolderError
 from learner.model import fresh_model, load_model, small_config
@@ -39,3 +40,12 @@ def test_a_damaged_folder_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(ModelFolderError, match="damaged") as caught:
         load_model(tmp_path)
     assert "\n" not in str(caught.value)
+
+
+def test_weights_that_are_not_all_there_are_refused(tmp_path: Path) -> None:
+    fresh_model(small_config(50, pad=0, end=1), seed=1).save_pretrained(tmp_path)
+    tensors = load_file(tmp_path / "model.safetensors")
+    tensors.pop("model.norm.weight")
+    save_file(tensors, tmp_path / "model.safetensors")
+    with pytest.raises(ModelFolderError, match="another model"):
+        load_model(tmp_path)
