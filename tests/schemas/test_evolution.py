@@ -1,17 +1,21 @@
 import hashlib
 import json
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import avro.schema
 import pytest
 
-from schemas import evolution
+from schemas import codec, evolution
 from schemas.catalogue import EVENT_TYPES
-from schemas.codec import AVRO_FOLDER, fingerprint, schema_path, schema_text, schema_versions
+from schemas.codec import AVRO_FOLDER, decode, encode, fingerprint, schema_path, schema_text, schema_versions
 from schemas.derive import NAMESPACE, avro_schema
+from schemas.epochs import StepClosed
 from schemas.errors import SchemaError
+from tests.golden.events import sample
 
 FILES = sorted(AVRO_FOLDER.glob("*.avsc"))
 TIMESTAMP = re.compile(r'"type": \{\s*"type": "long",\s*"logicalType": "timestamp-micros"\s*\}')
@@ -72,12 +76,20 @@ def test_writing_when_nothing_changed_writes_no_schema() -> None:
 
 
 @pytest.fixture
-def catalogue_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def catalogue_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The schema files in a scratch folder, which the codec takes for the catalogue."""
     for path in [*FILES, evolution.INDEX_PATH]:
         (tmp_path / path.name).write_bytes(path.read_bytes())
     monkeypatch.setattr("schemas.codec.AVRO_FOLDER", tmp_path)
     monkeypatch.setattr("schemas.evolution.INDEX_PATH", tmp_path / "index.json")
-    return tmp_path
+    _forget_schemas()
+    yield tmp_path
+    _forget_schemas()
+
+
+def _forget_schemas() -> None:
+    codec._readers.cache_clear()
+    codec._writers.cache_clear()
 
 
 def _alter(path: Path, drop: str) -> None:
@@ -91,6 +103,16 @@ def test_a_new_optional_field_makes_a_new_version_beside_the_old(catalogue_copy:
     assert evolution.write() == ["StepClosed.v2.avsc"]
     assert schema_versions("StepClosed") == [1, 2]
     assert "StepClosed.v2" in json.loads((catalogue_copy / "index.json").read_text())
+
+
+def test_bytes_of_an_older_version_decode_with_the_new_field_absent(catalogue_copy: Path) -> None:
+    event = replace(sample(StepClosed, "full"), kl=None)
+    _alter(catalogue_copy / "StepClosed.v1.avsc", drop="kl")
+    before = encode(event)
+    assert evolution.write() == ["StepClosed.v2.avsc"]
+    _forget_schemas()
+    assert encode(event)[:10] != before[:10]
+    assert decode(before) == decode(encode(event)) == event
 
 
 def test_a_new_required_field_is_refused_before_anything_is_written(catalogue_copy: Path) -> None:
