@@ -129,7 +129,8 @@ class LiveTable:
             self._live.update(live_view(rows, status), refresh=True)
             return
         for row in rows:
-            if row.pool_digest and row.epoch not in self._told:
+            closed = row.seconds is not None if row.epoch else len(rows) > 1
+            if closed and row.epoch not in self._told:
                 self._told.add(row.epoch)
                 self.console.print(Text(_sentence(row)), soft_wrap=True)
         if status.moment.step > self._step:
