@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from rods.summary import EpochSummary
 
@@ -66,9 +67,16 @@ def _chart(name: str, plan: _Plan, rows: Sequence[EpochSummary]) -> Chart:
 def _svg(name: str, draw: Draw, rows: Sequence[EpochSummary]) -> str:
     with mpl.rc_context({**_STYLE, "svg.hashsalt": name}):
         figure = Figure(figsize=(5.2, 2.9), layout="constrained")
-        axes = figure.add_subplot()
+        axes: Any = figure.add_subplot()
         draw(axes, rows)
         axes.set_xticks([row.epoch for row in rows])
+        if rows:
+            axes.set_xlim(rows[0].epoch - 0.5, rows[-1].epoch + 0.5)
+        if axes.get_ylim()[1] > 1:
+            axes.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+        if not axes.lines and not any(bar.get_height() for bar in axes.patches):
+            axes.set_yticks([])
+            axes.text(0.5, 0.5, "none", transform=axes.transAxes, ha="center", color=GREY)
         axes.set_xlabel("epoch")
         handles, labels = axes.get_legend_handles_labels()
         if handles:
