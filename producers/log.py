@@ -28,6 +28,7 @@ SESSION_TIMEOUT_MS = 6_000
 HEARTBEAT_MS = 1_000
 REBALANCE_TIMEOUT_MS = 10_000
 MAX_POLL_INTERVAL_MS = 3_600_000
+FETCH_WAIT_MS = 50  # the embedded broker wakes no waiting fetch, so that this is the delay of a hop
 REFUSED_BYTES = 64 * 1024
 _POLL_MS = 500
 
@@ -49,6 +50,7 @@ def plain_consumer(broker: str) -> AIOKafkaConsumer:
         enable_auto_commit=False,
         auto_offset_reset="none",
         max_partition_fetch_bytes=REQUEST_BYTES,
+        fetch_max_wait_ms=FETCH_WAIT_MS,
     )
 
 
@@ -64,6 +66,7 @@ def group_consumer(broker: str, group: str) -> AIOKafkaConsumer:
         rebalance_timeout_ms=REBALANCE_TIMEOUT_MS,
         max_poll_interval_ms=MAX_POLL_INTERVAL_MS,
         max_partition_fetch_bytes=REQUEST_BYTES,
+        fetch_max_wait_ms=FETCH_WAIT_MS,
     )
 
 

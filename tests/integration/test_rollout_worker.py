@@ -1,5 +1,6 @@
 """The rollout worker as a real process on a live broker."""
 
+import asyncio
 import hashlib
 import os
 import subprocess
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from producers.environments.workbench.source import WorkbenchSource
+from schemas.codec import MAGIC
 from schemas.epochs import EpochOpened, LearnerStarted, PolicyPublished
 from schemas.identity import group_id, trajectory_digest
 from schemas.pool import TaskRegistered
@@ -148,6 +150,14 @@ async def test_bytes_that_are_no_event_go_to_the_dead_letters_and_block_nothing(
     await wire.read(Topic.ROLLOUTS, lambda facts: len(facts) == 1)
     (refused,) = await wire.read(Topic.DEAD_LETTERS, lambda facts: len(facts) == 1)
     assert (refused.event.topic, refused.event.offset, refused.event.value) == ("rods.assignments", 0, poison)
+
+
+@pytest.mark.parametrize("topic", [Topic.ASSIGNMENTS, Topic.POOL])
+async def test_an_event_of_an_unknown_schema_stops_the_worker(wire: "Wire", topic: Topic) -> None:
+    await open_run(wire)
+    await wire.put_bytes(topic, MAGIC + b"unknown!" + b"body")
+    worker = start_worker(wire)
+    assert await asyncio.to_thread(worker.wait) == 1
 
 
 async def test_a_model_samples_with_the_version_that_is_asked_for(wire: "Wire") -> None:
