@@ -51,15 +51,15 @@ class SelectAgent:
             await stream.ack(event)
 
     async def _fold(self, position: SelectPosition, message: Any) -> None:
-        if message.offset < position.recovered:
-            await self._plant(position.seeds.pop(message.offset, ()))
-            return
         try:
             event = decode(message.value)
         except UndecodableError as error:
             position.state = skip(position.state, message.offset)
             letter = refusal(message.topic, message.partition, message.offset, message.value or b"", str(error))
             await self._outbox.post(Topic.DEAD_LETTERS, 0, message.topic, refused_bytes(letter, message.timestamp))
+            return
+        if message.offset < position.recovered:
+            await self._plant(position.seeds.pop(message.offset, ()))
             return
         selected = evolve(position.state, message.offset, event)
         if selected.state.alarms > position.state.alarms:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from schemas.codec import decode, encode
+from schemas.errors import UndecodableError
 from schemas.seals import BoundarySeedSelected, PartitionSealed, SelectionClosed
 from schemas.topics import Topic
 from streams.measure.fold import evolve, skip
@@ -70,9 +71,9 @@ class StreamTopics:
         """The events of a kind, once there are as many different ones."""
 
         def enough(records: Sequence[Record]) -> bool:
-            return len({r.value for r in records if isinstance(decode(r.value), kind)}) >= number
+            return len({r.value for r in records if isinstance(decoded(r.value), kind)}) >= number
 
-        return [e for r in await self.read(topic, enough) if isinstance(e := decode(r.value), kind)]
+        return [e for r in await self.read(topic, enough) if isinstance(e := decoded(r.value), kind)]
 
     async def all(self, topic: Topic) -> list[Record]:
         """A topic up to its end now."""
@@ -83,6 +84,14 @@ class StreamTopics:
         ends = sum((await consumer.end_offsets(partitions)).values())
         await consumer.stop()
         return await self.read(topic, lambda records: len(records) >= ends)
+
+
+def decoded(value: bytes) -> Any:
+    """The event, or None where there is none."""
+    try:
+        return decode(value)
+    except UndecodableError:
+        return None
 
 
 def start_worker(address: str, partitions: int, folder: Path) -> "subprocess.Popen[bytes]":
@@ -109,11 +118,11 @@ def plain_seals(rollouts: Sequence[Record], partitions: int) -> list[PartitionSe
     for partition in range(partitions):
         state = MeasureState(partition)
         for record in sorted(r for r in rollouts if r.partition == partition):
-            try:
-                evolved = evolve(state, record.offset, decode(record.value))
-            except ValueError:
+            event = decoded(record.value)
+            if event is None:
                 state = skip(state, record.offset)
                 continue
+            evolved = evolve(state, record.offset, event)
             state = evolved.state
             seals += [join_chunks(evolved.seals)] if evolved.seals else []
     return sorted(seals, key=lambda seal: (seal.step, seal.partition))

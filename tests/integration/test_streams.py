@@ -11,7 +11,7 @@ import pytest
 from aiokafka import AIOKafkaProducer
 
 from rods.broker import EmbeddedBroker, create_topics
-from schemas.codec import decode
+from schemas.codec import decode, encode
 from schemas.pool import EventRefused
 from schemas.rollouts import TaskMeasured
 from schemas.seals import BoundarySeedSelected, PartitionSealed, SelectionClosed
@@ -19,6 +19,7 @@ from schemas.topics import Topic, partition_of
 from tests.integration.stream_topics import (
     PREFIX,
     StreamTopics,
+    decoded,
     plain_seals,
     plain_selections,
     start_worker,
@@ -89,7 +90,7 @@ async def assert_exact(topics: StreamTopics, steps: int) -> None:
     selections, seeds = plain_selections(seals)
     assert [seal.step for seal in seals] == [step for step in range(1, steps + 1) for _ in range(PARTITIONS)]
     assert any(seeds) and len(selections) == steps
-    log = [decode(record.value) for record in await topics.all(Topic.SEALS)]
+    log = [decoded(record.value) for record in await topics.all(Topic.SEALS)]
     found = {event.natural_key: event for event in log if isinstance(event, PartitionSealed)}
     assert sorted(found.values(), key=lambda seal: (seal.step, seal.partition)) == seals
     closed = {event.natural_key: event for event in log if isinstance(event, SelectionClosed)}
@@ -132,13 +133,46 @@ async def test_a_worker_killed_between_a_barrier_and_its_seal_loses_nothing(topi
 
 async def test_poison_goes_to_the_dead_letters_and_the_stream_goes_on(topics: StreamTopics, start: Start) -> None:
     start()
-    await topics.put(b"\xc3\x01not an event", 0)
+    await topics.put(encode(result())[:40], 0)
     await topics.put(b"x" * 200_000, 1)
     await topics.put(result(TASKS[0], k=9), 2)
     await topics.put(b"garbage", 0, Topic.SEALS)
     await put_results(topics, 1)
     await put_barriers(topics, 1)
-    await topics.events(Topic.SEALS, 1, SelectionClosed) if False else None
+    await topics.events(Topic.SEALS, 1, SelectionClosed)
     letters = await topics.events(Topic.DEAD_LETTERS, 3, EventRefused)
     assert {letter.topic for letter in letters} == {"rods.rollouts", "rods.seals"}
     assert max(len(letter.value) for letter in letters) == 64 * 1024
+    await assert_exact(topics, 1)
+
+
+async def test_partitions_move_between_workers_and_a_paused_one_that_wakes_writes_nothing_else(
+    topics: StreamTopics, start: Start
+) -> None:
+    first = start()
+    await put_results(topics, 1)
+    await put_barriers(topics, 1)
+    await topics.events(Topic.SEALS, 1, SelectionClosed)
+    await put_results(topics, 2)
+    first.send_signal(signal.SIGSTOP)
+    await put_barriers(topics, 2)
+    start()
+    await topics.events(Topic.SEALS, 2, SelectionClosed)
+    first.send_signal(signal.SIGCONT)
+    await put_results(topics, 3)
+    await put_barriers(topics, 3)
+    await topics.events(Topic.SEALS, 3, SelectionClosed)
+    await assert_exact(topics, 3)
+
+
+async def test_an_older_learner_that_wakes_changes_nothing(topics: StreamTopics, start: Start) -> None:
+    start()
+    await put_results(topics, 1)
+    await topics.put(started(2), 0)
+    await topics.put(barrier(step=1, partitions=PARTITIONS), 0)
+    for partition in range(PARTITIONS):
+        groups = [expected(task) for task in own(partition)]
+        generation = 2 if partition == 0 else 1
+        await topics.put(barrier(*groups, partition=partition, partitions=PARTITIONS, generation=generation), partition)
+    await topics.events(Topic.SEALS, 1, SelectionClosed)
+    await assert_exact(topics, 1)
