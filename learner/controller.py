@@ -193,7 +193,8 @@ class Learner:
             await self._train_on_pool(epoch)
         if not self.trainer.by_step and self.history.newest_policy < epoch:
             await self._publish(epoch)
-        await self._evaluate(epoch)
+        if epoch % self.rules.learner.evaluate_every == 0 or epoch == self.configured.epochs:
+            await self._evaluate(epoch)
         await self.journal.to_epochs(EpochClosed(self.generation, epoch, self.pool.version, self.pool.digest))
         self.seals.forget_before(epoch, last_seed_step(self.rules, self.history.last_closed_step))
 
