@@ -117,7 +117,8 @@ class Learner:
             await self._restore()
             await self._follow_trajectories()
             await self._publish_first()
-            if not self.history.epochs_opened:
+            await self._open_epoch(1)
+            if not self.history.steps_opened:
                 await self._evaluate(0)
             for epoch in range(1, self.configured.epochs + 1):
                 if epoch not in self.history.epochs_closed:
