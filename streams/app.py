@@ -19,6 +19,7 @@ from streams.seal_log import read_seals
 from streams.select.agent import SelectAgent
 from streams.session import Gate, MeasurePosition, SelectPosition, Session
 from streams.settings import MAX_MESSAGE_BYTES, StreamsSettings
+from streams.transport import use_prompt_transport
 
 EXIT_RESTART = 70
 _log = logging.getLogger(__name__)
@@ -47,6 +48,7 @@ def build_app(settings: StreamsSettings) -> faust.App:
         web_enabled=False,
         worker_redirect_stdouts=False,
     )
+    use_prompt_transport(app)
     _wire(app, settings)
     return app
 

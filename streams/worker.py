@@ -34,6 +34,8 @@ def run_streams(settings: StreamsSettings) -> None:
         override_logging=False,
         redirect_stdouts=False,
     )
+    worker.spinner = None
+    logging.getLogger("faust.app.base").setLevel(logging.ERROR)
     worker.execute_from_commandline()
 
 
