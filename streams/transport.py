@@ -1,7 +1,7 @@
 """Faust's Kafka transport with short fetches.
 
-Faust waits up to 1.5 s in a fetch, which a Kafka broker ends when something arrives. The embedded broker looks for news at
-intervals in proportion to that wait, so that an event took 420 ms to arrive; with 50 ms it takes about 5.
+Faust waits up to 1.5 s in a fetch, which a Kafka broker ends when something arrives. The embedded broker looks for
+news at intervals in proportion to that wait, so that an event took 420 ms to arrive; with 50 ms it takes about 5.
 """
 
 from typing import Any

@@ -25,7 +25,7 @@ def run_streams(settings: StreamsSettings) -> None:
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
-    loop.run_until_complete(_wait_for_topics(settings))
+    loop.run_until_complete(wait_for_topics(settings))
     worker = faust.Worker(
         build_app(settings),
         loop=loop,
@@ -39,7 +39,8 @@ def run_streams(settings: StreamsSettings) -> None:
     worker.execute_from_commandline()
 
 
-async def _wait_for_topics(settings: StreamsSettings) -> None:
+async def wait_for_topics(settings: StreamsSettings) -> None:
+    """Returns once the run's topics exist with the right number of partitions. Raises StreamError."""
     end = asyncio.get_running_loop().time() + settings.topics_seconds
     wrong = await _wrong_topics(settings)
     while wrong and asyncio.get_running_loop().time() < end:

@@ -1,6 +1,7 @@
 """A group's slots, judged: which are live, and why the others are not. A failed slot has no reward, not a zero."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from schemas.rollouts import FailureReason, RolloutFinished, Slot, SlotStatus
 from schemas.seals import WindowGroup
@@ -49,21 +50,37 @@ def failure_of(slot: Slot, turns_total: int) -> str:
     """Why a slot failed; empty where it is live."""
     if slot.status == SlotStatus.FAILED and slot.reason and _plausible(slot):
         return slot.reason[:REASON_LENGTH]
-    if slot.status == SlotStatus.FINISHED and _plausible(slot) and _consistent(slot, turns_total):
+    if slot.status == SlotStatus.FINISHED and not slot.reason and _plausible(slot) and _consistent(slot, turns_total):
         return ""
     return FailureReason.IMPOSSIBLE.value
 
 
 def _plausible(slot: Slot) -> bool:
-    counts = min(slot.tool_calls, slot.tokens, slot.latency, slot.policy_version)
-    return counts >= 0 and len(slot.trajectory) <= DIGEST_LENGTH
+    return (
+        slot.tool_calls >= 0
+        and slot.tokens >= 0
+        and slot.latency >= 0
+        and slot.policy_version >= 0
+        and len(slot.trajectory) <= DIGEST_LENGTH
+    )
 
 
 def _consistent(slot: Slot, turns_total: int) -> bool:
-    """An attempt ends at its first failed turn, so its outcomes are its passed turns and at most one failed one."""
-    if slot.turns_total != turns_total or not 0 <= slot.turns_passed <= turns_total or slot.reason:
-        return False
-    judged = len(slot.outcomes)
-    if not slot.turns_passed <= judged <= min(slot.turns_passed + 1, turns_total):
-        return False
-    return all(slot.outcomes[: slot.turns_passed]) and not any(slot.outcomes[slot.turns_passed :])
+    passed = slot.turns_passed
+    return (
+        slot.turns_total == turns_total
+        and 0 <= passed <= turns_total
+        and slot.outcomes in _possible_outcomes(turns_total)[passed]
+    )
+
+
+@lru_cache(maxsize=64)
+def _possible_outcomes(turns_total: int) -> tuple[frozenset[tuple[bool, ...]], ...]:
+    """By turns passed: an attempt ends at its first failed turn, so at most one failure follows the passed turns. One
+    that a limit ended has none."""
+    return tuple(
+        [
+            frozenset({(True,) * passed, ((True,) * passed + (False,))[:turns_total]})
+            for passed in range(turns_total + 1)
+        ]
+    )

@@ -1,0 +1,185 @@
+import asyncio
+import hashlib
+from typing import Any
+
+import pytest
+
+from schemas.topics import Topic
+from streams.errors import OffsetGapError
+from streams.measure.agent import MeasureAgent
+from streams.measure.state import MeasureState
+from streams.session import MeasurePosition, Session
+from tests.streams.live_stream import Live, delivery
+from tests.streams.rollout_log import barrier, expected, result
+
+
+class Measure(Live):
+    def __init__(self, state: MeasureState | None = None, *, sealed: int = 0) -> None:
+        super().__init__(Session(1, {0: MeasurePosition(state or MeasureState(0), sealed)}, None))
+        self.agent = MeasureAgent(self.gate, self.outbox, "rods.")
+
+    async def take(self, offset: int, event: Any, *, generation: int = 1, partition: int = 0) -> None:
+        arrived = delivery(Topic.ROLLOUTS, offset, event, generation=generation, partition=partition)
+        await self.agent.take(self.stream, arrived)
+
+
+async def test_a_view_leaves_at_once_and_acknowledges_nothing() -> None:
+    live = Measure()
+    await live.take(0, result())
+    assert [view.task for view in live.producer.events(Topic.MEASUREMENTS)] == ["t"]
+    assert live.stream.acked == []
+
+
+async def test_a_seal_acknowledges_everything_before_it() -> None:
+    live = Measure()
+    for offset, event in enumerate([result(), result(), barrier(expected())]):
+        await live.take(offset, event)
+    assert live.stream.acked == [0, 1, 2]
+    assert [seal.step for seal in live.producer.events(Topic.SEALS)] == [1]
+
+
+async def test_nothing_is_acknowledged_before_the_broker_has_the_seal() -> None:
+    live = Measure()
+    await live.take(0, result())
+    live.producer.hold = True
+    task = asyncio.create_task(live.take(1, barrier(expected())))
+    await asyncio.sleep(0.01)
+    assert len(live.producer.events(Topic.SEALS)) == 1 and live.stream.acked == []
+    live.producer.release()
+    await task
+    assert live.stream.acked == [0, 1]
+
+
+async def test_a_seal_waits_for_the_views_before_it() -> None:
+    live = Measure()
+    live.producer.hold = True
+    await live.take(0, result())
+    task = asyncio.create_task(live.take(1, barrier(expected())))
+    await asyncio.sleep(0.01)
+    assert live.producer.events(Topic.SEALS) == []
+    live.producer.hold = False
+    live.producer.release()
+    await task
+    assert live.stream.acked == [0, 1]
+
+
+async def test_a_worker_that_lost_its_partition_while_it_waited_acknowledges_nothing() -> None:
+    live = Measure()
+    live.producer.hold = True
+    task = asyncio.create_task(live.take(0, barrier()))
+    await asyncio.sleep(0.01)
+    live.app.consumer_generation_id = 2
+    live.producer.release()
+    await task
+    assert live.stream.acked == []
+
+
+async def test_a_rebalance_before_the_seal_writes_no_seal() -> None:
+    live = Measure()
+    live.producer.hold = True
+    await live.take(0, result())
+    task = asyncio.create_task(live.take(1, barrier(expected())))
+    await asyncio.sleep(0.01)
+    live.gate.close()
+    live.producer.release()
+    await task
+    assert live.producer.events(Topic.SEALS) == []
+
+
+async def test_a_message_of_an_older_generation_is_dropped() -> None:
+    live = Measure()
+    await live.take(0, result(), generation=0)
+    assert live.producer.sent == [] and live.session.measure[0].state == MeasureState(0)
+
+
+async def test_a_message_of_a_partition_that_is_not_held_is_dropped() -> None:
+    live = Measure()
+    await live.take(0, result(), partition=3)
+    assert live.producer.sent == []
+
+
+async def test_an_agent_waits_for_the_session_after_a_rebalance() -> None:
+    live = Measure()
+    live.gate.close()
+    task = asyncio.create_task(live.take(0, result()))
+    await asyncio.sleep(0.01)
+    assert not task.done()
+    live.gate.open(live.session)
+    await task
+    assert len(live.producer.sent) == 1
+
+
+async def test_offsets_that_a_recovered_seal_covers_are_acknowledged_and_skipped() -> None:
+    live = Measure(MeasureState(0, next_offset=5), sealed=5)
+    await live.take(3, result())
+    assert live.stream.acked == [3] and live.producer.sent == []
+
+
+async def test_a_second_delivery_that_no_seal_covers_is_not_acknowledged() -> None:
+    live = Measure()
+    await live.take(0, result())
+    await live.take(0, result())
+    assert live.stream.acked == [] and len(live.producer.sent) == 1
+
+
+async def test_a_skipped_offset_is_an_error() -> None:
+    with pytest.raises(OffsetGapError):
+        await Measure().take(4, result())
+
+
+async def test_an_unknown_fingerprint_stops_the_partition() -> None:
+    live = Measure()
+    await live.take(0, b"\xc3\x01" + b"12345678" + b"body")
+    await live.take(1, barrier())
+    assert live.session.measure[0].stopped
+    assert live.producer.sent == [] and live.stream.acked == []
+
+
+async def test_poison_goes_to_the_dead_letters_once_and_is_acknowledged_with_the_seal() -> None:
+    live = Measure()
+    poison = b"\x00" * 100_000
+    await live.take(0, poison)
+    assert live.stream.acked == []
+    await live.take(1, barrier())
+    (letter,) = live.producer.events(Topic.DEAD_LETTERS)
+    assert (letter.topic, letter.partition, letter.offset) == ("rods.rollouts", 0, 0)
+    assert letter.sha256 == hashlib.sha256(poison).hexdigest() and len(letter.value) == 65536
+    assert letter.envelope.occurred_at == 1_700_000_000_123_000
+    assert live.stream.acked == [0, 1]
+
+
+async def test_a_refused_result_is_a_dead_letter_with_its_own_offset() -> None:
+    live = Measure()
+    wrong = result(passed=(1, 1))
+    await live.take(0, wrong)
+    await live.take(1, barrier(expected()))
+    (letter,) = live.producer.events(Topic.DEAD_LETTERS)
+    assert letter.offset == 0 and "wrong K" in letter.reason
+    assert letter.envelope.causation_id == wrong.envelope.event_id
+
+
+async def test_a_seal_that_the_broker_refuses_is_an_error() -> None:
+    live = Measure()
+    live.producer.failure = RuntimeError("no leader")
+    with pytest.raises(RuntimeError, match="no leader"):
+        await live.take(0, barrier())
+    assert live.stream.acked == []
+
+
+async def test_flush_every_100_send_150_kill_send_150_loses_nothing() -> None:
+    """What a dead worker had not sealed is delivered again, since it acknowledged nothing of it."""
+    log: list[Any] = [result(f"t{index}", step=1 + index // 100) for index in range(100)]
+    log.append(barrier(*[expected(f"t{index}") for index in range(100)]))
+    log += [result(f"t{index}", step=2) for index in range(200)]
+    log.append(barrier(*[expected(f"t{index}", step=2) for index in range(200)], step=2))
+    first = Measure()
+    for offset in range(151):
+        await first.take(offset, log[offset])
+    committed = max(first.stream.acked) + 1
+    (seal,) = first.producer.events(Topic.SEALS)
+    recovered = MeasureState(0, 1, seal.barrier_offset + 1, 1, 1, 1, tasks=first.session.measure[0].state.tasks)
+    second = Measure(recovered, sealed=recovered.next_offset)
+    for offset in range(committed, len(log)):
+        await second.take(offset, log[offset])
+    (again,) = second.producer.events(Topic.SEALS)
+    assert all(None not in group.passed for group in again.groups) and len(again.groups) == 200

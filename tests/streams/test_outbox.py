@@ -1,0 +1,39 @@
+import asyncio
+
+from schemas.topics import Topic
+from streams import outbox
+from streams.outbox import Outbox
+from tests.streams.live_stream import App
+from tests.streams.rollout_log import result
+
+
+async def test_settled_waits_for_every_acknowledgement() -> None:
+    app = App()
+    app.producer.hold = True
+    box = Outbox(app, "rods.")
+    for _ in range(3):
+        await box.post(Topic.MEASUREMENTS, 1, "t", result())
+    task = asyncio.create_task(box.settled())
+    await asyncio.sleep(0.01)
+    assert not task.done()
+    app.producer.release()
+    await task
+    assert [partition for _, partition, _ in app.producer.sent] == [1, 1, 1]
+
+
+async def test_too_many_in_flight_make_the_next_one_wait() -> None:
+    app = App()
+    app.producer.hold = True
+    box = Outbox(app, "rods.")
+    for _ in range(outbox.MAX_IN_FLIGHT):
+        await box.post(Topic.MEASUREMENTS, 0, "t", result())
+    task = asyncio.create_task(box.post(Topic.MEASUREMENTS, 0, "t", result()))
+    await asyncio.sleep(0.01)
+    assert not task.done() and len(app.producer.sent) == outbox.MAX_IN_FLIGHT
+    app.producer.release()
+    await task
+    assert len(app.producer.sent) == outbox.MAX_IN_FLIGHT + 1
+
+
+async def test_nothing_posted_is_settled_at_once() -> None:
+    await Outbox(App(), "rods.").settled()
