@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
 
 from rods.broker import EmbeddedBroker, create_topics
 from schemas.codec import decode, encode
@@ -16,6 +17,9 @@ from schemas.pool import EventRefused
 from schemas.rollouts import TaskMeasured
 from schemas.seals import BoundarySeedSelected, PartitionSealed, SelectionClosed
 from schemas.topics import Topic, partition_of
+from streams.errors import StreamError
+from streams.settings import StreamsSettings
+from streams.worker import wait_for_topics
 from tests.integration.stream_topics import (
     PREFIX,
     StreamTopics,
@@ -100,6 +104,30 @@ async def assert_exact(topics: StreamTopics, steps: int) -> None:
     assert {(r.partition, decode(r.value)) for r in written} == {(partition_of(s.task, PARTITIONS), s) for s in seeds}
 
 
+GROUP = f"{PREFIX}streams"
+SOURCES = [TopicPartition(f"{PREFIX}rollouts", p) for p in range(PARTITIONS)] + [TopicPartition(f"{PREFIX}seals", 0)]
+
+
+async def committed(topics: StreamTopics) -> dict[TopicPartition, int]:
+    admin = AIOKafkaAdminClient(bootstrap_servers=topics.address)
+    await admin.start()
+    try:
+        offsets = await admin.list_consumer_group_offsets(GROUP, partitions=SOURCES)
+    finally:
+        await admin.close()
+    return {partition: found.offset for partition, found in offsets.items()}
+
+
+async def ends(topics: StreamTopics) -> dict[TopicPartition, int]:
+    consumer = AIOKafkaConsumer(bootstrap_servers=topics.address)
+    await consumer.start()
+    try:
+        found: dict[TopicPartition, int] = await consumer.end_offsets(SOURCES)
+    finally:
+        await consumer.stop()
+    return found
+
+
 async def test_steps_are_measured_sealed_and_selected(topics: StreamTopics, start: Start) -> None:
     worker = start()
     for step in (1, 2, 3):
@@ -109,6 +137,7 @@ async def test_steps_are_measured_sealed_and_selected(topics: StreamTopics, star
         await topics.events(Topic.SEALS, step, SelectionClosed)
     await assert_exact(topics, 3)
     assert stop_worker(worker) == 0
+    assert await committed(topics) == await ends(topics)
 
 
 async def test_a_worker_killed_between_a_barrier_and_its_seal_loses_nothing(topics: StreamTopics, start: Start) -> None:
@@ -163,6 +192,36 @@ async def test_partitions_move_between_workers_and_a_paused_one_that_wakes_write
     await put_barriers(topics, 3)
     await topics.events(Topic.SEALS, 3, SelectionClosed)
     await assert_exact(topics, 3)
+
+
+@pytest.mark.slow
+async def test_two_workers_share_the_partitions_and_one_may_die(topics: StreamTopics, start: Start) -> None:
+    """Each of two workers is killed once while results arrive; the other goes on, and a third takes its place."""
+    first, second = start(), start()
+    await put_results(topics, 1)
+    await topics.events(Topic.MEASUREMENTS, len(TASKS), TaskMeasured)
+    await put_barriers(topics, 1)
+    await topics.events(Topic.SEALS, 1, SelectionClosed)
+    await put_results(topics, 2)
+    first.kill()
+    await put_barriers(topics, 2)
+    start()
+    await topics.events(Topic.SEALS, 2, SelectionClosed)
+    await put_results(topics, 3)
+    second.kill()
+    await put_barriers(topics, 3)
+    await topics.events(Topic.SEALS, 3, SelectionClosed)
+    await assert_exact(topics, 3)
+
+
+async def test_a_worker_whose_topics_are_not_there_says_so(tmp_path: Path) -> None:
+    with EmbeddedBroker(tmp_path / "broker.log") as broker:
+        settings = StreamsSettings(broker.address, PREFIX, PARTITIONS, tmp_path, topics_seconds=0.1)
+        with pytest.raises(StreamError, match=r"rods\.rollouts"):
+            await wait_for_topics(settings)
+        await create_topics(broker.address, PREFIX, PARTITIONS + 1)
+        with pytest.raises(StreamError, match="4 partitions are not there"):
+            await wait_for_topics(settings)
 
 
 async def test_an_older_learner_that_wakes_changes_nothing(topics: StreamTopics, start: Start) -> None:
