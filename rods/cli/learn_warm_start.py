@@ -63,8 +63,9 @@ def _train(
 ) -> Sequence["WarmStartProgress"]:
     """Trains and saves the model. Returns the last steps."""
     import torch
+    from transformers.utils.logging import disable_progress_bar
 
-    from learner.model import fresh_model, small_config
+    from learner.model import WEIGHTS_FILE, fresh_model, small_config
     from learner.warm_start import warm_start as train
     from producers.environments.workbench.source import WorkbenchSource
     from producers.environments.workbench.vocabulary import words
@@ -81,7 +82,9 @@ def _train(
         for step in steps:
             last = [*last[1 - SMOOTHED_STEPS :], step]
     tokenizer.save(folder)
+    disable_progress_bar()
     model.save_pretrained(folder)
+    (folder / WEIGHTS_FILE).chmod(0o644)
     return last
 
 
