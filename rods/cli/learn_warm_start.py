@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 RECORD = "warm-start.json"
 SMOOTHED_STEPS = 50
-DEFAULT_STEPS, DEFAULT_BATCH, DEFAULT_RATE = 2000, 8, 2.5e-3
+DEFAULT_STEPS, DEFAULT_STOP, DEFAULT_BATCH, DEFAULT_RATE = 2000, 1300, 8, 2.5e-3
 
 
 def warm_start(
@@ -31,7 +31,7 @@ def warm_start(
     steps: Annotated[int, typer.Option(min=1)] = DEFAULT_STEPS,
     batch: Annotated[int, typer.Option(min=1, help="demonstrations per step")] = DEFAULT_BATCH,
     learning_rate: Annotated[float, typer.Option(min=0.0, help="its peak")] = DEFAULT_RATE,
-    stop: Annotated[int, typer.Option(min=0, help="stop after this many steps of the schedule; 0: all")] = 0,
+    stop: Annotated[int, typer.Option(min=0, help="stop after this many steps of the schedule; 0: all")] = DEFAULT_STOP,
     evaluate: Annotated[int, typer.Option(min=0, help="held-out tasks to measure at the end, 4 samples each")] = 768,
     threads: Annotated[int, typer.Option(min=1)] = 1,
 ) -> None:
@@ -40,7 +40,7 @@ def warm_start(
         raise UserError(f"{folder} exists and is not empty; name another folder")
     from learner.warm_start import WarmStartSettings
 
-    settings = WarmStartSettings(steps=steps, batch=batch, learning_rate=learning_rate, stop=stop or steps)
+    settings = WarmStartSettings(steps=steps, batch=batch, learning_rate=learning_rate, stop=min(stop or steps, steps))
     last = _train(folder, seed, tasks, settings, threads)
     figures: dict[str, Any] = {"steps": last[-1].step + 1, "tokens": last[-1].tokens}
     figures["loss"] = round(fmean(step.loss for step in last), 4)
