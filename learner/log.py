@@ -13,6 +13,7 @@ from typing import Any
 from aiokafka import AIOKafkaProducer
 
 from schemas.codec import decode, encode
+from schemas.connection import Broker
 from schemas.envelope import Event, Producer, stamp
 from schemas.errors import UndecodableError
 from schemas.topics import Topic
@@ -40,7 +41,7 @@ class LearnerLog:
     `guard` is asked before every write and on every change; it raises when this learner must stop.
     """
 
-    def __init__(self, broker: str, prefix: str, partitions: int, run_id: str, clock: Callable[[], int]) -> None:
+    def __init__(self, broker: Broker, prefix: str, partitions: int, run_id: str, clock: Callable[[], int]) -> None:
         self.broker, self.prefix, self.partitions = broker, prefix, partitions
         self.run_id, self.clock = run_id, clock
         self.guard: Callable[[], None] = lambda: None
@@ -124,7 +125,9 @@ class LearnerLog:
     async def _follow(self, starts: Mapping[Place, int | None], caught_up: asyncio.Event) -> None:
         try:
             async with LogTail(self.broker, starts) as tail:
-                self._folded |= tail.positions
+                async with self._changed:
+                    self._folded |= tail.positions
+                    self._changed.notify_all()
                 async for batch in tail.until(await tail.ends()):
                     await self._fold(batch)
                 caught_up.set()
