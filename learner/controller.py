@@ -368,7 +368,7 @@ class Learner:
                 flat=batch.flat,
                 trained=batch.trained,
                 stale=batch.stale,
-                unmatched=batch.unmatched,
+                unmatched=batch.unmatched if self.trainer.needs_trajectories else 0,
                 progress=batch.progress,
                 loss=metrics.loss if metrics else None,
                 kl=metrics.kl if metrics else None,

@@ -57,7 +57,7 @@ class EmbeddedBroker:
     def __enter__(self) -> "EmbeddedBroker":
         tries = 1 if self._asked_port else _FREE_PORT_TRIES
         for left in reversed(range(tries)):
-            self.port = _claim_port(self._asked_port)
+            self.port = claim_port(self._asked_port)
             self._process = _start(self.port, self._log_file)
             if self._answers():
                 return self
@@ -170,12 +170,7 @@ async def _wrong_partitions(admin: AIOKafkaAdminClient, specs: Sequence[TopicSpe
     return [(spec, found.get(spec.name, 0)) for spec in specs if found.get(spec.name, 0) != spec.partitions]
 
 
-def free_port() -> int:
-    """A loopback port that nobody listens on now."""
-    return _claim_port(0)
-
-
-def _claim_port(port: int) -> int:
+def claim_port(port: int) -> int:
     """The port, if nobody listens there; a free one for 0. Another process may still take it before the broker does."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

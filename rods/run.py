@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from rods.broker import EmbeddedBroker, create_topics, free_port, wait_for_broker
+from rods.broker import EmbeddedBroker, claim_port, create_topics, wait_for_broker
 from rods.errors import UserError
 from rods.observe import Observer
 from rods.report import write_report, write_summary
@@ -25,6 +25,9 @@ from rods.supervise import Death, Supervisor, WorkerKeepsDyingError, WorkerState
 from rods.table import LiveTable, Status
 from rods.task_sets import task_sets
 from rods.wiring import worker_specs
+from schemas.codec import decode
+from schemas.topics import Topic
+from streams.log_reader import read_all
 
 STOP_SECONDS = 6.0
 _WATCH_SECONDS = 0.2
@@ -59,15 +62,31 @@ def prepare(settings: Settings) -> None:
                     f"there is no policy {settings.policy!r}: choose scripted, warm-start or a model folder "
                     f"with {name} in it"
                 )
+    if settings.broker == EMBEDDED:
+        claim_port(settings.broker_port)
+    else:
+        wait_for_broker(settings.broker)
+        asyncio.run(_refuse_another_run(settings))
+
+
+async def _refuse_another_run(settings: Settings) -> None:
+    """A prefix belongs to one run."""
+    await create_topics(settings.broker, settings.prefix, settings.partitions)
+    async for record in read_all(settings.broker, Topic.EPOCHS.named(settings.prefix), 0):
+        raise UserError(
+            f"the topics under the prefix {settings.prefix} of {settings.broker} hold the run "
+            f"{decode(record.value or b'').envelope.run_id}; name another with --prefix"
+        )
 
 
 def run(settings: Settings, live: LiveTable) -> RunOutcome:
     """Runs to the end of the last epoch. Raises UserError for what the user can mend."""
     prepare(settings)
+    port = claim_port(settings.dashboard_port)
     folder = RunFolder(settings.run_folder)
     folder.create(settings.run_id)
     with folder.locked(), _broker(settings, folder) as address:
-        found = {"broker": address, "folder": str(folder.path.resolve()), "dashboard_port": _port(settings)}
+        found = {"broker": address, "folder": str(folder.path.resolve()), "dashboard_port": port}
         resolved = settings.model_copy(update=found)
         write_resolved(resolved, folder.settings)
         outcome = asyncio.run(_Run(resolved, folder, live).run())
@@ -76,15 +95,9 @@ def run(settings: Settings, live: LiveTable) -> RunOutcome:
     return outcome
 
 
-def _port(settings: Settings) -> int:
-    """The dashboard's port, so that its address is known before its process is up."""
-    return settings.dashboard_port or free_port()
-
-
 @contextmanager
 def _broker(settings: Settings, folder: RunFolder) -> Iterator[str]:
     if settings.broker != EMBEDDED:
-        wait_for_broker(settings.broker)
         yield settings.broker
         return
     with EmbeddedBroker(folder.logs / "broker.log", settings.broker_port) as broker:

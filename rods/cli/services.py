@@ -1,5 +1,6 @@
 """``rods NOUN work``: one service each, for a cluster or under `rods run`."""
 
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,6 +15,9 @@ SettingsFile = Annotated[
 Broker = Annotated[str | None, typer.Option(help="HOST:PORT of the Kafka broker")]
 Prefix = Annotated[str | None, typer.Option(help="prefix of topics and groups")]
 Folder = Annotated[Path | None, typer.Option(help="the run folder")]
+
+PACKAGES = ("learner", "producers", "rods", "schemas", "streams")
+"""An error of one of these is a sentence; any other is told with its traceback."""
 
 _HELP: dict[str, str] = {
     "streams": "Measures rollouts and selects boundary seeds.",
@@ -45,7 +49,13 @@ def work(
         resolved = load_settings(settings, flags)
     if resolved.broker == EMBEDDED:
         raise UserError(f"the {service} service needs a broker: give --broker HOST:PORT")
-    SERVICES[service](resolved)
+    try:
+        SERVICES[service](resolved)
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] not in PACKAGES:
+            raise
+        logging.getLogger("rods").error("%s", error)
+        raise typer.Exit(1) from None
 
 
 def _app(service: str) -> typer.Typer:
