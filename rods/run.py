@@ -23,7 +23,7 @@ from rods.settings import EMBEDDED, Settings, write_resolved
 from rods.summary import RunSummary, SummaryFold
 from rods.supervise import Death, Supervisor, WorkerKeepsDyingError, WorkerState
 from rods.table import LiveTable, Status
-from rods.task_sets import task_sets
+from rods.task_sets import sourced_rules, task_sets
 from rods.wiring import worker_specs
 from schemas.codec import decode
 from schemas.topics import Topic
@@ -87,7 +87,7 @@ def run(settings: Settings, live: LiveTable) -> RunOutcome:
     folder.create(settings.run_id)
     with folder.locked(), _broker(settings, folder) as address:
         found = {"broker": address, "folder": str(folder.path.resolve()), "dashboard_port": port}
-        resolved = settings.model_copy(update=found)
+        resolved = settings.model_copy(update={**found, "rules": sourced_rules(settings)})
         write_resolved(resolved, folder.settings)
         outcome = asyncio.run(_Run(resolved, folder, live).run())
     write_report(folder.report, outcome.summary, resolved.model_dump(mode="json"))

@@ -70,12 +70,15 @@ class RunFolder:
             raise UserError(f"the folder {self.path} holds a run already; name another with --folder")
         if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
             raise UserError(f"{self.path} is not an empty folder; name another with --folder")
-        self.path.mkdir(parents=True, exist_ok=True)
         try:
+            self.path.mkdir(parents=True, exist_ok=True)
             with self._marker.open("x", encoding="utf-8") as marker:
                 json.dump({"format": FORMAT, "run": run_id}, marker)
         except FileExistsError:
             raise UserError(f"the folder {self.path} holds a run already; name another with --folder") from None
+        except OSError as error:
+            reason = error.strerror
+            raise UserError(f"the folder {self.path} cannot be made ({reason}); name another with --folder") from None
 
     def check_format(self) -> str:
         """The run's id. Raises UserError where the folder is none, or of another version."""
@@ -94,7 +97,10 @@ class RunFolder:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Holds the folder for this process. Raises UserError where another one has it."""
-        descriptor = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            descriptor = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise UserError(f"the run folder {self.path} cannot be locked: {error.strerror}") from None
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

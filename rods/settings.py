@@ -57,6 +57,19 @@ class Settings(BaseSettings):
     learner_threads: int = Field(2, ge=1, le=64)
     rules: Rules = Rules()
 
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """What is given alone: only `load_settings` asks the environment, so that a run's record stays as it is."""
+        del settings_cls, env_settings, dotenv_settings, file_secret_settings
+        return (init_settings,)
+
     @property
     def run_folder(self) -> Path:
         return Path(self.folder)

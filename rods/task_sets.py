@@ -10,6 +10,7 @@ from producers.environments.sources import SOURCES, source_named
 from rods.errors import UserError
 from rods.settings import Settings
 from schemas.identity import content_digest, digest
+from schemas.rules import Rules
 from schemas.task import TaskDefinition
 
 
@@ -42,6 +43,13 @@ def task_sets(settings: Settings) -> TaskSets:
     if len(sources) != 1:
         raise UserError(f"the tasks of {settings.tasks} must come from one source, not from {sorted(sources)}")
     return TaskSets(sources.pop(), tasks[:limit], ())
+
+
+def sourced_rules(settings: Settings) -> Rules:
+    """The rules with the environment that runs the tasks as their source; a task file says which one it is."""
+    if settings.tasks in SOURCES:
+        return settings.rules
+    return settings.rules.model_copy(update={"source": task_sets(settings).source})
 
 
 def _sized(name: str, originals: int, heldout: int) -> TaskSource:
