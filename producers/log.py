@@ -16,6 +16,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from producers.errors import LogTruncatedError
 from schemas.codec import MAX_EVENT_BYTES, decode, encode
+from schemas.connection import Broker, client_options
 from schemas.envelope import Producer, stamp
 from schemas.errors import UndecodableError
 from schemas.pool import EventRefused
@@ -43,10 +44,10 @@ class Outgoing:
     value: bytes
 
 
-def plain_consumer(broker: str) -> AIOKafkaConsumer:
+def plain_consumer(broker: Broker) -> AIOKafkaConsumer:
     """A consumer without a group, for partitions assigned by hand."""
     return AIOKafkaConsumer(
-        bootstrap_servers=broker,
+        **client_options(broker),
         enable_auto_commit=False,
         auto_offset_reset="none",
         max_partition_fetch_bytes=REQUEST_BYTES,
@@ -54,10 +55,10 @@ def plain_consumer(broker: str) -> AIOKafkaConsumer:
     )
 
 
-def group_consumer(broker: str, group: str) -> AIOKafkaConsumer:
+def group_consumer(broker: Broker, group: str) -> AIOKafkaConsumer:
     """A member of a consumer group that commits explicitly; nothing it does between polls costs it its membership."""
     return AIOKafkaConsumer(
-        bootstrap_servers=broker,
+        **client_options(broker),
         group_id=group,
         enable_auto_commit=False,
         auto_offset_reset="earliest",
@@ -71,10 +72,10 @@ def group_consumer(broker: str, group: str) -> AIOKafkaConsumer:
 
 
 @asynccontextmanager
-async def open_producer(broker: str) -> AsyncIterator[AIOKafkaProducer]:
+async def open_producer(broker: Broker) -> AsyncIterator[AIOKafkaProducer]:
     """A producer that waits for all replicas and takes events of up to 8 MiB."""
     producer = AIOKafkaProducer(
-        bootstrap_servers=broker,
+        **client_options(broker),
         acks="all",
         linger_ms=2,
         max_batch_size=256 * 1024,
@@ -124,7 +125,7 @@ class PartitionFollower:
     Undecodable bytes are skipped; an unknown fingerprint ends the follower, and with it whoever uses it.
     """
 
-    def __init__(self, broker: str, topic: str, partition: int, apply: Callable[[int, Any], None]) -> None:
+    def __init__(self, broker: Broker, topic: str, partition: int, apply: Callable[[int, Any], None]) -> None:
         self._broker = broker
         self._at = TopicPartition(topic, partition)
         self._apply = apply

@@ -10,6 +10,7 @@ from aiokafka.errors import KafkaError
 
 from producers.log import group_consumer
 from producers.offsets import TakenOffsets
+from schemas.connection import Broker
 
 logger = logging.getLogger(__name__)
 
@@ -20,7 +21,7 @@ _LEAVE_SECONDS = 2.0
 class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
     """Explicit offsets are committed, for partitions that are still its own. Leaving commits nothing more."""
 
-    def __init__(self, broker: str, group: str, topic: str, offsets: TakenOffsets) -> None:
+    def __init__(self, broker: Broker, group: str, topic: str, offsets: TakenOffsets) -> None:
         self.consumer: AIOKafkaConsumer = group_consumer(broker, group)
         self._topic = topic
         self._offsets = offsets

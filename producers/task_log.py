@@ -12,6 +12,7 @@ from typing import Any
 
 from producers.errors import PoolBehindError, TaskUnknownError
 from producers.log import PartitionFollower
+from schemas.connection import Broker
 from schemas.epochs import LearnerStarted
 from schemas.identity import content_digest
 from schemas.pool import PoolMaterialized, SeedSettled, TaskRegistered, VariantVerified
@@ -79,7 +80,7 @@ class TaskLog:
     """The index kept up to date with the broker's log. Look-ups wait until the log is folded to their offset, up to
     `wait_seconds`, and then raise PoolBehindError."""
 
-    def __init__(self, broker: str, prefix: str, wait_seconds: float = 60.0) -> None:
+    def __init__(self, broker: Broker, prefix: str, wait_seconds: float = 60.0) -> None:
         self._wait_seconds = wait_seconds
         self._index = TaskIndex()
         self._follower = PartitionFollower(broker, Topic.POOL.named(prefix), 0, self._index.apply)

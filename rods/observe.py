@@ -8,6 +8,7 @@ import logging
 
 from rods.summary import SummaryFold
 from schemas.codec import decode
+from schemas.connection import Broker
 from schemas.errors import SchemaError
 from schemas.topics import Topic
 from streams.log_reader import LogRecord, LogTail, Place
@@ -20,7 +21,7 @@ TOPICS = (Topic.EPOCHS, Topic.MEASUREMENTS, Topic.SEALS, Topic.SYNTHESIS, Topic.
 class Observer:
     """Follows a run; `fold` is what it knows so far."""
 
-    def __init__(self, broker: str, prefix: str, partitions: int) -> None:
+    def __init__(self, broker: Broker, prefix: str, partitions: int) -> None:
         self.fold = SummaryFold()
         self._broker = broker
         self._starts: dict[Place, int | None] = {

@@ -12,6 +12,7 @@ from typing import Any
 
 import faust
 
+from schemas.connection import connection_to
 from schemas.topics import Topic
 from streams.measure.agent import MeasureAgent
 from streams.outbox import Outbox
@@ -19,7 +20,7 @@ from streams.seal_log import read_seals
 from streams.select.agent import SelectAgent
 from streams.session import Gate, MeasurePosition, SelectPosition, Session
 from streams.settings import MAX_MESSAGE_BYTES, StreamsSettings
-from streams.transport import use_prompt_transport
+from streams.transport import credentials, use_prompt_transport
 
 EXIT_RESTART = 70
 _log = logging.getLogger(__name__)
@@ -28,9 +29,11 @@ Take = Callable[[Any, Any], Awaitable[None]]
 
 def build_app(settings: StreamsSettings) -> faust.App:
     """The app with both agents. One process runs it; more processes share the partitions."""
+    connection = connection_to(settings.broker)
     app = faust.App(
         settings.app_id,
-        broker=";".join(f"kafka://{address}" for address in settings.broker.split(",")),
+        broker=";".join(f"kafka://{address}" for address in connection.addresses),
+        broker_credentials=credentials(connection),
         datadir=str(settings.data_dir),
         topic_partitions=settings.partitions,
         topic_allow_declare=False,

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import OffsetOutOfRangeError
 
+from schemas.connection import Broker, client_options
+
 MAX_RECORD_BYTES = 8 * 1024 * 1024
 MAX_REQUEST_BYTES = MAX_RECORD_BYTES + 64 * 1024
 STUCK_SECONDS = 60.0
@@ -47,10 +49,10 @@ class LogTail:
     no longer has, or does not yet have, that offset: going on would lose events or mix two logs.
     """
 
-    def __init__(self, address: str, starts: Mapping[Place, int | None]) -> None:
-        self._address = address
+    def __init__(self, broker: Broker, starts: Mapping[Place, int | None]) -> None:
+        self._broker = broker
         self._starts = {TopicPartition(*place): start for place, start in starts.items()}
-        self._consumer = _consumer(address, max_partition_fetch_bytes=MAX_REQUEST_BYTES)
+        self._consumer = _consumer(broker, max_partition_fetch_bytes=MAX_REQUEST_BYTES)
         self._position: dict[TopicPartition, int] = {}
         self._moved_at = 0.0
 
@@ -89,7 +91,7 @@ class LogTail:
 
     async def ends(self) -> dict[Place, int]:
         """The end offset of each place now: one past its last record."""
-        return await end_offsets(self._address, self.positions)
+        return await end_offsets(self._broker, self.positions)
 
     async def until(self, ends: Mapping[Place, int]) -> AsyncIterator[list[LogRecord]]:
         """Batches until every place has reached its end; records behind it may come too."""
@@ -100,7 +102,7 @@ class LogTail:
         places = list(self._starts)
         self._consumer.assign(places)
         first = await self._consumer.beginning_offsets(places)
-        ends = await end_offsets(self._address, places)
+        ends = await end_offsets(self._broker, places)
         for tp, wanted in self._starts.items():
             start, end = first[tp] if wanted is None else wanted, ends[tp.topic, tp.partition]
             if not first[tp] <= start <= end:
@@ -121,10 +123,10 @@ class LogTail:
             self._moved_at = now
 
 
-async def end_offsets(address: str, places: Iterable[Place]) -> dict[Place, int]:
+async def end_offsets(broker: Broker, places: Iterable[Place]) -> dict[Place, int]:
     """One past the last record of each place, as of a moment after the call."""
     tps = [TopicPartition(*place) for place in places]
-    async with _consumer(address, max_partition_fetch_bytes=1) as probe:
+    async with _consumer(broker, max_partition_fetch_bytes=1) as probe:
         probe.assign(tps)
         first, near = await probe.beginning_offsets(tps), await probe.end_offsets(tps)
         for tp in tps:
@@ -135,11 +137,11 @@ async def end_offsets(address: str, places: Iterable[Place]) -> dict[Place, int]
 
 
 async def read_all(
-    address: str, topic: str, partition: int, start: int | None = 0, end: int | None = None
+    broker: Broker, topic: str, partition: int, start: int | None = 0, end: int | None = None
 ) -> AsyncIterator[LogRecord]:
     """Records from `start` (None: the oldest) up to `end`, exclusive; by default the end offset at the call."""
     place = (topic, partition)
-    async with LogTail(address, {place: start}) as tail:
+    async with LogTail(broker, {place: start}) as tail:
         stop = (await tail.ends())[place] if end is None else end
         async for batch in tail.until({place: stop}):
             for record in batch:
@@ -147,10 +149,10 @@ async def read_all(
                     yield record
 
 
-def log_producer(address: str, **settings: Any) -> AIOKafkaProducer:
+def log_producer(broker: Broker, **settings: Any) -> AIOKafkaProducer:
     """A producer, not yet started, that waits for every in-sync replica and takes the largest event."""
     options = {"acks": "all", "linger_ms": 2, "max_request_size": MAX_REQUEST_BYTES, **settings}
-    return AIOKafkaProducer(bootstrap_servers=address, **options)
+    return AIOKafkaProducer(**client_options(broker), **options)
 
 
 async def send(producer: AIOKafkaProducer, topic: str, partition: int, key: str, value: bytes) -> int:
@@ -177,9 +179,9 @@ async def _acknowledged(waiting: Sequence["asyncio.Future[Any]"]) -> list[int]:
     return [int(metadata.offset) for metadata in await asyncio.gather(*waiting)]
 
 
-def _consumer(address: str, **settings: Any) -> AIOKafkaConsumer:
+def _consumer(broker: Broker, **settings: Any) -> AIOKafkaConsumer:
     return AIOKafkaConsumer(
-        bootstrap_servers=address,
+        **client_options(broker),
         group_id=None,
         enable_auto_commit=False,
         auto_offset_reset="none",

@@ -10,6 +10,7 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from schemas.codec import decode
+from schemas.connection import Broker, client_options
 from schemas.errors import UndecodableError
 from schemas.seals import PartitionSealed
 from schemas.topics import Topic
@@ -54,10 +55,10 @@ async def read_seals(settings: StreamsSettings, partitions: Collection[int]) -> 
     return log
 
 
-async def _records(broker: str, topic: str) -> AsyncIterator[Any]:
+async def _records(broker: Broker, topic: str) -> AsyncIterator[Any]:
     """The records of partition 0 up to the end that it has now."""
     consumer = AIOKafkaConsumer(
-        bootstrap_servers=broker,
+        **client_options(broker),
         enable_auto_commit=False,
         max_partition_fetch_bytes=MAX_MESSAGE_BYTES,
         fetch_max_wait_ms=100,

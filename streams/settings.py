@@ -3,18 +3,20 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from schemas.connection import Broker
+
 MAX_MESSAGE_BYTES = 8 * 1024 * 1024 + 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class StreamsSettings:
-    """broker: HOST:PORT, or several with commas. partitions: N of the run. data_dir: a folder that the process may use.
+    """broker: how to reach it. partitions: N of the run. data_dir: a folder that the process may use.
 
     session_seconds: how long the broker waits for a dead worker. A joining worker waits for up to half of it on the
     embedded broker. topics_seconds: how long the start waits for the run's topics to exist.
     """
 
-    broker: str
+    broker: Broker
     prefix: str
     partitions: int
     data_dir: Path

@@ -1,4 +1,4 @@
-"""Faust's Kafka transport with short fetches.
+"""Faust's Kafka transport: its security, and short fetches.
 
 Faust waits up to 1.5 s in a fetch, which a Kafka broker ends when something arrives. The embedded broker looks for
 news at intervals in proportion to that wait, so that an event took 420 ms to arrive; with 50 ms it takes about 5.
@@ -7,9 +7,24 @@ news at intervals in proportion to that wait, so that an event took 420 ms to ar
 from typing import Any
 
 import faust
+from faust.auth import SASLCredentials, SSLCredentials
 from faust.transport.drivers import aiokafka as driver
 
+from schemas.connection import Connection
+
 FETCH_WAIT_MS = 50
+
+
+def credentials(connection: Connection) -> SASLCredentials | SSLCredentials | None:
+    """The security of a connection in Faust's words; None for a broker that asks for nothing."""
+    if connection.security.with_password:
+        return SASLCredentials(
+            username=connection.username,
+            password=connection.password,
+            ssl_context=connection.tls if connection.security.encrypted else None,
+            mechanism=connection.mechanism.value,
+        )
+    return SSLCredentials(connection.tls) if connection.security.encrypted else None
 
 
 class _ConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]

@@ -6,6 +6,7 @@ import logging
 import faust
 from aiokafka.admin import AIOKafkaAdminClient
 
+from schemas.connection import client_options
 from schemas.topics import Topic
 from streams.app import build_app
 from streams.errors import StreamError
@@ -52,7 +53,7 @@ async def wait_for_topics(settings: StreamsSettings) -> None:
 
 async def _wrong_topics(settings: StreamsSettings) -> list[str]:
     """The needed topics that are absent or have another number of partitions than theirs."""
-    admin = AIOKafkaAdminClient(bootstrap_servers=settings.broker)
+    admin = AIOKafkaAdminClient(**client_options(settings.broker))
     await admin.start()
     try:
         names = {topic.named(settings.prefix): settings.partitions if topic.by_task else 1 for topic in _NEEDED}

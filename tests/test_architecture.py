@@ -14,6 +14,7 @@ MODULES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob
 
 PURE = (
     "schemas/catalogue.py",
+    "schemas/connection.py",
     "schemas/conversation.py",
     "schemas/derive.py",
     "schemas/envelope.py",

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from producers.log import PartitionFollower
+from schemas.connection import Broker
 from schemas.epochs import EpochOpened, LearnerStarted, PolicyPublished
 from schemas.rules import RolloutRules, Rules
 from schemas.topics import Topic
@@ -63,7 +64,7 @@ class PolicyIndex:
 class PolicyLog:
     """The index kept up to date with the broker's log."""
 
-    def __init__(self, broker: str, prefix: str) -> None:
+    def __init__(self, broker: Broker, prefix: str) -> None:
         self.index = PolicyIndex()
         self._follower = PartitionFollower(broker, Topic.EPOCHS.named(prefix), 0, self.index.apply)
 

@@ -30,6 +30,7 @@ from producers.rollouts.runner import SCRIPTED, Delivery, GroupRunner, GroupTask
 from producers.sources import open_source
 from producers.task_log import TaskLog
 from producers.work_thread import WorkThread
+from schemas.connection import Broker
 from schemas.rollouts import FailureReason
 from schemas.rules import RolloutRules
 from schemas.topics import Topic
@@ -42,12 +43,12 @@ _FULL_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class RolloutWorkerSettings:
-    """broker: HOST:PORT. source: the name of a task source. policy: ``scripted`` or a local model folder. threads: of
+    """source: the name of a task source. policy: ``scripted`` or a local model folder. threads: of
     the model's arithmetic. max_batch_groups: groups run in one round. attempts_at_once: attempts alive together.
     backlog: groups read ahead. wait_seconds: how long what a request
     names (a policy version, a pool offset) may take to appear."""
 
-    broker: str
+    broker: Broker
     prefix: str
     source: str
     policy: str = SCRIPTED

@@ -31,6 +31,7 @@ from producers.synthesis.recording import SeedRecording, record, record_error
 from producers.synthesis.rules_backend import RulesBackend
 from producers.task_log import TaskLog
 from producers.work_thread import WorkThread
+from schemas.connection import Broker
 from schemas.rules import Rules
 from schemas.seals import BoundarySeedSelected
 from schemas.task import TaskDefinition
@@ -41,9 +42,9 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SynthesisWorkerSettings:
-    """broker: HOST:PORT. source: the name of a task source."""
+    """source: the name of a task source."""
 
-    broker: str
+    broker: Broker
     prefix: str
     source: str
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from schemas.codec import AVRO_FOLDER
+from schemas.connection import Broker
 from schemas.topics import Topic
 from streams.archive.errors import ArchiveError
 from streams.archive.partition import PartitionArchive
@@ -25,7 +26,7 @@ _POLL_SECONDS = 0.2
 class ArchiveSettings:
     """partitions: N. A partition is sealed `seal_seconds` after its first unsealed record, or at `seal_bytes`."""
 
-    broker: str
+    broker: Broker
     prefix: str
     partitions: int
     folder: Path

@@ -12,6 +12,7 @@ from collections import defaultdict
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
+from schemas.connection import Broker
 from schemas.errors import UnknownFingerprintError
 from schemas.topics import Topic
 from streams.log_reader import LogRecord, LogTail, Place
@@ -26,7 +27,7 @@ _LOG = logging.getLogger(__name__)
 class WarehouseSettings:
     """partitions: N. dsn: see `store`. dashboard_port: on 127.0.0.1; None serves no page."""
 
-    broker: str
+    broker: Broker
     prefix: str
     partitions: int
     dsn: str
