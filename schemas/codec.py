@@ -73,8 +73,30 @@ def encode(event: Event) -> bytes:
     return out.getvalue()
 
 
+class PlainEvent(NamedTuple):
+    """An event as plain values, in its newest version. version: the one it was written in."""
+
+    kind: str
+    version: int
+    record: dict[str, Any]
+
+
 def decode(data: bytes) -> Any:
     """The event in a frame, in its newest type. Raises UndecodableError, UnknownFingerprintError."""
+    reader, record = _read(data)
+    try:
+        return reader.decode(record)
+    except Exception as error:
+        raise UndecodableError(f"{reader.kind} does not decode: {type(error).__name__}") from error
+
+
+def decode_plain(data: bytes) -> PlainEvent:
+    """As `decode`, without making instances of the event's types: for scans. Same errors."""
+    reader, record = _read(data)
+    return PlainEvent(reader.kind, reader.version, record)
+
+
+def _read(data: bytes) -> tuple[_Reader, Any]:
     if len(data) > MAX_EVENT_BYTES:
         raise UndecodableError(f"an event of {len(data)} bytes exceeds the limit of {MAX_EVENT_BYTES}")
     if len(data) < HEADER_BYTES or data[:2] != MAGIC:
@@ -85,12 +107,34 @@ def decode(data: bytes) -> Any:
     body = io.BytesIO(data)
     body.seek(HEADER_BYTES)
     try:
-        event = reader.decode(fastavro.schemaless_reader(body, reader.writer, reader.reader))
+        record = fastavro.schemaless_reader(body, reader.writer, reader.reader)
     except Exception as error:
         raise UndecodableError(f"{reader.kind} does not decode: {type(error).__name__}") from error
     if body.tell() != len(data):
         raise UndecodableError(f"{reader.kind} has {len(data) - body.tell()} trailing bytes")
-    return event
+    return reader, record
+
+
+def encode_like(event: Event, frame: bytes) -> bytes:
+    """The event's frame in the schema version of another frame, so that what is derived anew compares with an old log
+    byte by byte. Raises UnknownFingerprintError, and SchemaError where the frame is of another kind."""
+    reader = _readers().get(frame[2:HEADER_BYTES])
+    if reader is None:
+        raise UnknownFingerprintError(frame[2:HEADER_BYTES])
+    if reader.kind != event.KIND:
+        raise SchemaError(f"{event.KIND} cannot be encoded as {reader.kind}")
+    out = io.BytesIO()
+    out.write(frame[:HEADER_BYTES])
+    fastavro.schemaless_writer(out, reader.writer, _writers()[event.KIND].encode(event))
+    return out.getvalue()
+
+
+def plain_record(frame: bytes) -> dict[str, Any]:
+    """What a frame that decodes holds, as plain values, with the fields of the version that wrote it and no other."""
+    body = io.BytesIO(frame)
+    body.seek(HEADER_BYTES)
+    record: dict[str, Any] = fastavro.schemaless_reader(body, _readers()[frame[2:HEADER_BYTES]].writer)
+    return record
 
 
 def kind_of_frame(data: bytes) -> str | None:
