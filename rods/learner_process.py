@@ -13,6 +13,7 @@ from learner.controller import Learner, Provenance
 from learner.log import LearnerLog
 from learner.trainer import ScriptedTrainer, Trainer
 from rods.clock import now_micros
+from rods.connection import connection_of
 from rods.run_folder import RunFolder
 from rods.settings import Settings
 from rods.task_sets import TaskSets, task_sets
@@ -25,7 +26,7 @@ _PACKAGES = ("aiokafka", "bfcl-eval", "faust-streaming", "fastavro", "rods-strea
 def run_learner(settings: Settings) -> None:
     """Trains the run's epochs. Blocks; SIGTERM cancels. Raises LearnerError, SupersededError, LogError."""
     sets = task_sets(settings)
-    log = LearnerLog(settings.broker, settings.prefix, settings.partitions, settings.run_id, now_micros)
+    log = LearnerLog(connection_of(settings), settings.prefix, settings.partitions, settings.run_id, now_micros)
     learner = Learner(
         log,
         settings.rules,
@@ -71,15 +72,16 @@ def provenance(settings: Settings, sets: TaskSets) -> Provenance:
     """What the run is made of: code revision, package versions, digests of tasks, model and tokenizer."""
     folder = settings.policy_folder
     return Provenance(
-        code_revision=_revision(),
-        packages=_versions(),
+        code_revision=code_revision(),
+        packages=package_versions(),
         source_digest=sets.digest,
         model_digest="" if settings.scripted else _digest(folder / "model.safetensors"),
         tokenizer_digest="" if settings.scripted else _digest(folder / "tokenizer.json"),
     )
 
 
-def _versions() -> dict[str, str]:
+def package_versions() -> dict[str, str]:
+    """The versions of what a run's outcome may depend on."""
     found = {}
     for name in _PACKAGES:
         try:
@@ -89,7 +91,7 @@ def _versions() -> dict[str, str]:
     return found
 
 
-def _revision() -> str:
+def code_revision() -> str:
     """The commit of the checkout, with a mark where the tree differs from it; empty outside a checkout."""
     root = Path(__file__).resolve().parents[1]
     command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]

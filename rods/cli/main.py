@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rods.cli import doctor, learn, pool, run, services, tasks
+from rods.cli import audit, doctor, learn, pool, run, services, tasks
 from rods.errors import UserError
 
 USER_ERROR = 2
@@ -22,6 +22,7 @@ app.command("doctor")(doctor.doctor)
 app.add_typer(tasks.app, name="tasks")
 app.add_typer(pool.app, name="pool")
 app.add_typer(learn.app, name="learn")
+app.add_typer(audit.app, name="audit")
 for noun, service in services.APPS.items():
     app.add_typer(service, name=noun)
 

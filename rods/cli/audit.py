@@ -1,0 +1,15 @@
+"""``rods audit``: reading a run back, months later. One file a verb."""
+
+import typer
+
+from rods.cli import audit_replay
+
+app = typer.Typer(no_args_is_help=True, help="Whether a run's decisions follow from its facts, and how it drifted.")
+
+
+@app.callback()
+def _audit() -> None:
+    """Reads an archive or a live cluster."""
+
+
+app.command("replay")(audit_replay.replay)

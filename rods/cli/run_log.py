@@ -1,0 +1,67 @@
+"""What the auditing commands read: a run folder, an archive folder, or the topics of a live cluster."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rods.errors import UserError
+
+if TYPE_CHECKING:
+    from streams.audit.limits import Provenance
+    from streams.audit.source import LogSource
+
+Run = Annotated[Path | None, typer.Argument(metavar="RUN", help="a run folder, or an archive folder")]
+Broker = Annotated[str | None, typer.Option("--broker", help="HOST:PORT of a live cluster, instead of a folder")]
+Prefix = Annotated[str, typer.Option("--prefix", help="prefix of the run's topics on the cluster")]
+ToEpoch = Annotated[int | None, typer.Option("--to-epoch", min=0, help="up to this epoch [default: all]")]
+Json = Annotated[bool, typer.Option("--json", help="JSON on stdout and nothing else there")]
+
+
+@contextmanager
+def audit_errors() -> Iterator[None]:
+    """An error of the audit is a user's error: the log is not what was said, or cannot be read."""
+    from streams.archive.errors import ArchiveError
+    from streams.audit.errors import AuditError
+
+    try:
+        yield
+    except (AuditError, ArchiveError) as error:
+        raise UserError(str(error)) from error
+
+
+def open_log(run: Path | None, broker: str | None = None, prefix: str = "rods.") -> "LogSource":
+    """The log that a command names. Raises UserError."""
+    from streams.audit.source import ArchiveSource, ClusterSource
+
+    if (run is None) == (broker is None):
+        raise UserError("name a run folder, an archive folder, or a cluster with --broker HOST:PORT")
+    with audit_errors():
+        if broker is not None:
+            from rods.connection import connection_of
+            from rods.settings import load_settings
+
+            return ClusterSource.open(connection_of(load_settings(None, {"broker": broker, "prefix": prefix})), prefix)
+        assert run is not None
+        return ArchiveSource(archive_folder(run))
+
+
+def archive_folder(run: Path) -> Path:
+    """The archive of a run folder, or the folder itself where it is an archive. Raises UserError."""
+    from rods.run_folder import RunFolder
+
+    if not (run / "run.json").exists() and (run / "epochs").is_dir():
+        return run
+    folder = RunFolder(run)
+    folder.check_format()
+    return folder.archive
+
+
+def provenance_here() -> "Provenance":
+    """The code that audits."""
+    from rods.learner_process import code_revision, package_versions
+    from streams.audit.limits import Provenance
+
+    return Provenance(code_revision(), package_versions())

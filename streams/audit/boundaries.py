@@ -1,0 +1,229 @@
+"""Boundaries recomputed: the pool's fold over `rods.pool`, and at each cut the rules that decided it, over the seals.
+
+A boundary may be written twice, by a learner that died and the one after it; what an older generation wrote after that
+is ignored, as the fold ignores it. A decision is compared by what it decides, not by who wrote it and when.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from schemas.identity import content_digest, variant_id
+from schemas.pool import (
+    BoundaryOpened,
+    PoolMaterialized,
+    TaskInjected,
+    TaskProbed,
+    TaskRetired,
+    VariantVerified,
+)
+from schemas.rules import Rules
+from schemas.topics import Topic
+from streams.audit.divergence import ABSENT, UNDECIDED, Divergence, Stage, difference, shown
+from streams.audit.sealed import SealedPass
+from streams.audit.source import LogSource, Placed, events
+from streams.pool.decide import BoundaryDecision, decide_boundary
+from streams.pool.fold import evolve, skip
+from streams.pool.state import PoolState
+
+Key = tuple[str, str]
+Decided = TaskProbed | TaskRetired | TaskInjected | PoolMaterialized
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """A boundary as the log records it and as it is recomputed (None where its evidence is not in the log)."""
+
+    epoch: int
+    offset: int
+    last_step: int
+    recorded: PoolMaterialized
+    recomputed: PoolMaterialized | None
+    state: PoolState
+
+
+@dataclass(slots=True)
+class BoundaryPass:
+    """Walks `rods.pool`, and takes the seals along."""
+
+    source: LogSource
+    sealed: SealedPass
+    to_epoch: int | None = None
+    divergences: list[Divergence] = field(default_factory=list)
+    state: PoolState = field(default_factory=PoolState)
+    decision: BoundaryDecision | None = None
+    awaited: dict[Key, Decided] = field(default_factory=dict)
+    last_seen: BoundaryOpened | None = None
+
+    def boundaries(self) -> Iterator[Boundary]:
+        """Each boundary that the log closes, in order."""
+        if not self.source.partitions(Topic.POOL):
+            return
+        for placed in events(self.source, Topic.POOL, 0):
+            if placed.event is None:
+                self.state = skip(self.state, placed.offset)
+                continue
+            if self.to_epoch is not None and self.state.epoch >= self.to_epoch:
+                return
+            yield from self._take(placed)
+
+    def _take(self, placed: Placed) -> Iterator[Boundary]:
+        before, event = self.state, placed.event
+        try:
+            self.state = evolve(before, placed.offset, event)
+        except TypeError as error:
+            self._add(placed.offset, self._epoch, 0, "an event on rods.pool", "", shown(event.KIND), str(error))
+            self.state = skip(before, placed.offset)
+            return
+        if self.state.generation > getattr(event, "generation", self.state.generation) > 0:
+            return
+        if self._outside(before, event):
+            what = f"{event.KIND} of epoch {event.epoch}, which no boundary is open for"
+            self._add(placed.offset, self._epoch, 0, what, "epoch", str(event.epoch), str(before.epoch + 1))
+            return
+        match event:
+            case VariantVerified():
+                self._variant(placed.offset, event)
+            case BoundaryOpened() if self.state.boundary is event:
+                self._opened(placed.offset, event)
+            case TaskProbed() | TaskRetired() | TaskInjected():
+                if before.boundary is not None and before.boundary.epoch == event.epoch:
+                    self._compare(placed, event, before)
+            case PoolMaterialized() if self.state.materialized is event:
+                yield self._materialized(placed, event, before)
+
+    def _outside(self, before: PoolState, event: Any) -> bool:
+        """Whether a learner's event is of a boundary that neither is open nor could open here. Of one that is closed,
+        it is a repetition."""
+        if isinstance(event, BoundaryOpened):
+            opens = self.state.boundary is event
+        elif isinstance(event, TaskProbed | TaskRetired | TaskInjected | PoolMaterialized):
+            opens = False
+        else:
+            return False
+        is_open = before.boundary is not None and before.boundary.epoch == event.epoch
+        return event.epoch > before.epoch and not opens and not is_open
+
+    @property
+    def _epoch(self) -> int:
+        return self.state.epoch + 1
+
+    def _variant(self, offset: int, event: VariantVerified) -> None:
+        """A variant's id and content follow from its definition and its seed."""
+        content = content_digest(event.definition)
+        for path, recorded, recomputed in (
+            ("content", event.content, content),
+            ("definition.task", event.definition.task, variant_id(event.seed, content)),
+        ):
+            if recorded != recomputed:
+                self._add(
+                    offset,
+                    event.epoch,
+                    event.step,
+                    f"the variant {event.definition.task} of seed {event.seed}",
+                    path,
+                    shown(recorded),
+                    shown(recomputed),
+                    stage=Stage.VARIANT,
+                    task=event.definition.task,
+                )
+                return
+
+    def _opened(self, offset: int, event: BoundaryOpened) -> None:
+        self.decision, self.awaited, self.last_seen = None, {}, event
+        what = f"the boundary of epoch {event.epoch}"
+        if event.epoch and not self.sealed.advance(event.last_step):
+            self._add(offset, event.epoch, event.last_step, what, "last_step", str(event.last_step), ABSENT)
+            return
+        included = max(0, event.last_step - Rules.parse(event.rules).synthesis.lag_steps)
+        if event.last_seed_step != included:
+            self._add(
+                offset, event.epoch, event.last_step, what, "last_seed_step", str(event.last_seed_step), str(included)
+            )
+        self._decide(offset, event, what)
+        self.sealed.log.forget_before(event.epoch, event.last_seed_step)
+
+    def _decide(self, offset: int, event: BoundaryOpened, what: str) -> None:
+        assert self.state.cut is not None
+        try:
+            evidence = self.sealed.log.evidence(event.epoch, event.last_step)
+            self.decision = decide_boundary(self.state.cut, event, evidence, event.generation)
+        except ValueError as error:
+            selection = self.sealed.log.selections.get(event.last_step)
+            recomputed = shown(selection.digest) if selection else str(error)
+            self._add(
+                offset,
+                event.epoch,
+                event.last_step,
+                what,
+                "selection_digest",
+                shown(event.selection_digest),
+                recomputed,
+            )
+            return
+        self.awaited = {_key(decided): decided for decided in self.decision.events()}
+
+    def _compare(self, placed: Placed, event: Decided, before: PoolState) -> None:
+        """A recorded decision against the recomputed one of its kind and task. A second one changes nothing."""
+        if self.decision is None:
+            return
+        decided = self._decided(_key(event))
+        step = self.last_seen.last_step if self.last_seen else 0
+        self.awaited.pop(_key(event), None)
+        if decided is None:
+            if self.state is not before and _changes(self.state, before):
+                self._add_event(placed.offset, event, step, "", shown(_key(event)), ABSENT)
+            return
+        found = difference(placed.value, decided, UNDECIDED)
+        if found is not None:
+            self._add_event(placed.offset, event, step, *found)
+
+    def _decided(self, key: Key) -> Decided | None:
+        assert self.decision is not None
+        return next((event for event in self.decision.events() if _key(event) == key), None)
+
+    def _materialized(self, placed: Placed, event: PoolMaterialized, before: PoolState) -> Boundary:
+        self._compare(placed, event, before)
+        step = self.last_seen.last_step if self.last_seen else 0
+        for missing in self.awaited.values():
+            self._add_event(placed.offset, missing, step, "", ABSENT, shown(_key(missing)))
+        led_to = tuple(sorted(self.state.members))
+        if self.decision is not None and led_to != event.members:
+            self._add_event(placed.offset, event, step, "members", shown(event.members), shown(led_to))
+        recomputed = self.decision.materialized if self.decision else None
+        self.decision, self.awaited = None, {}
+        return Boundary(event.epoch, placed.offset, step, event, recomputed, self.state)
+
+    def _add_event(self, offset: int, event: Any, step: int, path: str, recorded: str, recomputed: str) -> None:
+        task = getattr(event, "task", "")
+        evidence = tuple(f"group {group}" for group in getattr(event, "evidence", ()))
+        what = f"{event.KIND} of {task or 'the pool'} after epoch {event.epoch}"
+        self._add(offset, event.epoch, step, what, path, recorded, recomputed, task=task, evidence=evidence)
+
+    def _add(
+        self,
+        offset: int,
+        epoch: int,
+        step: int,
+        what: str,
+        path: str,
+        recorded: str,
+        recomputed: str,
+        *,
+        stage: Stage = Stage.POOL,
+        task: str = "",
+        evidence: tuple[str, ...] = (),
+    ) -> None:
+        place = self.source.place(Topic.POOL, 0, offset)
+        self.divergences.append(
+            Divergence(stage, epoch, step, place, what, path, recorded, recomputed, task=task, evidence=evidence)
+        )
+
+
+def _key(event: Decided) -> Key:
+    return event.KIND, "" if isinstance(event, PoolMaterialized) else event.task
+
+
+def _changes(after: PoolState, before: PoolState) -> bool:
+    """Whether an event changed the pool beyond its place in the log."""
+    return after.members != before.members or after.retired != before.retired

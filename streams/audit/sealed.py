@@ -1,0 +1,163 @@
+"""One pass over `rods.seals`: selections recomputed from the recorded seals, step by step as far as it is asked.
+
+Each fold reads the recorded events, so that a divergence at one step does not repeat itself at every later one.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from schemas.seals import BoundarySeedSelected, PartitionSealed, SelectionClosed
+from schemas.topics import Topic
+from streams.audit.divergence import ABSENT, Divergence, Stage, difference, shown
+from streams.audit.errors import AuditError
+from streams.audit.source import LogSource, Placed, events
+from streams.errors import StreamError
+from streams.pool.evidence import SealLog
+from streams.select.fold import SelectState, evolve, skip
+
+
+class RecordedSeal(NamedTuple):
+    """A recorded chunk: where it stands, and the sha256 of its frame."""
+
+    offset: int
+    epoch: int
+    step: int
+    partition: int
+    chunk: int
+    barrier_offset: int
+    rules: str
+    frame: bytes
+
+
+class RecordedSelection(NamedTuple):
+    """A recorded selection that counts."""
+
+    offset: int
+    epoch: int
+    step: int
+    digest: str
+
+
+class SealedPass:
+    """The fold of `rods.seals` as the audit goes along. Evidence for the pool is kept in `log`."""
+
+    def __init__(self, source: LogSource, to_epoch: int | None = None) -> None:
+        self.source, self.to_epoch = source, to_epoch
+        self.log = SealLog()
+        self.state = SelectState()
+        self.seals: list[RecordedSeal] = []
+        self.selections: list[RecordedSelection] = []
+        self.seeds: dict[tuple[int, str], BoundarySeedSelected] = {}
+        self.divergences: list[Divergence] = []
+        self.problem = ""
+        self._events: Iterator[Placed] = self._read()
+
+    def _read(self) -> Iterator[Placed]:
+        if self.source.partitions(Topic.SEALS):
+            yield from events(self.source, Topic.SEALS, 0)
+
+    def advance(self, step: int) -> bool:
+        """Reads until a step is selected; whether it is."""
+        while self.log.closed < step:
+            placed = next(self._events, None)
+            if placed is None:
+                return False
+            self._take(placed)
+        return True
+
+    def finish(self) -> None:
+        """Reads to the end."""
+        for placed in self._events:
+            self._take(placed)
+
+    def _take(self, placed: Placed) -> None:
+        offset, value, event = placed
+        if isinstance(event, PartitionSealed | SelectionClosed) and self._beyond(event.epoch):
+            self._events = iter(())
+            return
+        if event is None or not isinstance(event, PartitionSealed | SelectionClosed):
+            self.state = skip(self.state, offset)
+            return
+        if isinstance(event, PartitionSealed):
+            frame = hashlib.sha256(value).digest()
+            self.seals.append(
+                RecordedSeal(
+                    offset,
+                    event.epoch,
+                    event.step,
+                    event.partition,
+                    event.chunk,
+                    event.barrier_offset,
+                    event.rules,
+                    frame,
+                )
+            )
+        self._fold(offset, value, event)
+
+    def _beyond(self, epoch: int) -> bool:
+        return self.to_epoch is not None and epoch > self.to_epoch
+
+    def _fold(self, offset: int, value: bytes, event: PartitionSealed | SelectionClosed) -> None:
+        before = self.state
+        try:
+            selected = evolve(before, offset, event)
+        except StreamError as error:
+            raise AuditError(str(error)) from error
+        self.state = selected.state
+        self.log.evolve(offset, event)
+        if isinstance(event, SelectionClosed):
+            self._compare(offset, value, event, before)
+            for seed in selected.seeds:
+                self.seeds[event.step, seed.event.task] = seed.event
+
+    def _compare(self, offset: int, value: bytes, event: SelectionClosed, before: SelectState) -> None:
+        if event.step <= before.closed:
+            if event.step == before.closed and event.digest != before.digest:
+                self._add(offset, event, "digest", shown(event.digest), shown(before.digest))
+            return
+        self.selections.append(RecordedSelection(offset, event.epoch, event.step, event.digest))
+        if before.proposed is None or before.proposed.step != event.step:
+            self._add(offset, event, "", "a selection", f"{ABSENT}: its seals are not whole")
+            return
+        found = difference(value, before.proposed)
+        if found is not None:
+            groups = [
+                f"group {group.group} of {group.task}: passed {list(group.passed)} of {group.turns_total}, {group.zone}"
+                for seal in before.seals.get(event.step, {}).values()
+                for group in seal.groups
+                if group.boundary
+            ]
+            self._add(offset, event, *found, groups)
+
+    def _add(
+        self,
+        offset: int,
+        event: SelectionClosed,
+        path: str,
+        recorded: str,
+        recomputed: str,
+        evidence: Sequence[str] = (),
+    ) -> None:
+        place = self.source.place(Topic.SEALS, 0, offset)
+        self.divergences.append(
+            Divergence(
+                Stage.SELECTION,
+                event.epoch,
+                event.step,
+                place,
+                f"the selection of step {event.step}",
+                path,
+                recorded,
+                recomputed,
+                task=_task_at(event, path),
+                evidence=tuple(evidence[:20]),
+            )
+        )
+
+
+def _task_at(event: SelectionClosed, path: str) -> str:
+    """The task of the seed that a path leads to."""
+    if path.startswith("seeds[") and (number := int(path[6 : path.index("]")])) < len(event.seeds):
+        return event.seeds[number].task
+    return ""

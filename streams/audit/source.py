@@ -1,0 +1,179 @@
+"""Where the audit reads from: one port, and two adapters behind it, an archive folder and a live cluster.
+
+Reading is synchronous and by partition, so that partitions can be read by parallel processes; a source is small and can
+be sent to them. A source has a fixed end: what is written while it is read is not seen.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from schemas.codec import decode
+from schemas.connection import Broker
+from schemas.errors import UndecodableError, UnknownFingerprintError
+from schemas.topics import Topic
+from streams.archive.errors import ArchiveError
+from streams.archive.manifest import read_manifest
+from streams.archive.partition import partition_folder
+from streams.archive.read import archived_partitions, read_partition
+from streams.audit.errors import AuditError
+from streams.log_reader import LogError, LogRecord, LogTail, end_offsets
+
+DOWNSTREAM_FIRST = (
+    Topic.POOL,
+    Topic.SYNTHESIS,
+    Topic.SEEDS,
+    Topic.SEALS,
+    Topic.MEASUREMENTS,
+    Topic.ROLLOUTS,
+    Topic.TRAJECTORIES,
+    Topic.ASSIGNMENTS,
+    Topic.EPOCHS,
+    Topic.DEAD_LETTERS,
+)
+"""Ends taken in this order give a cut in which every decision stands with what it was decided on."""
+
+
+class LogSource(Protocol):
+    """A run's log up to a fixed end."""
+
+    def partitions(self, topic: Topic) -> list[int]:
+        """The partitions of a topic, in order; none where the source lacks the topic."""
+
+    def records(self, topic: Topic, partition: int, start: int = 0) -> Iterator[LogRecord]:
+        """A partition's records in offset order. Raises AuditError."""
+
+    def end(self, topic: Topic, partition: int) -> int:
+        """One past the partition's last record; 0 where it is empty."""
+
+    def place(self, topic: Topic, partition: int, offset: int) -> str:
+        """Where a record stands, for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveSource:
+    """An archive folder. Every file's sha256 is checked against the manifest as it is read."""
+
+    folder: Path
+
+    def __post_init__(self) -> None:
+        if not self.folder.is_dir():
+            raise AuditError(f"there is no archive at {self.folder}")
+
+    def partitions(self, topic: Topic) -> list[int]:
+        return archived_partitions(self.folder, topic)
+
+    def records(self, topic: Topic, partition: int, start: int = 0) -> Iterator[LogRecord]:
+        try:
+            yield from read_partition(self.folder, topic, partition, start)
+        except ArchiveError as error:
+            raise AuditError(str(error)) from error
+
+    def end(self, topic: Topic, partition: int) -> int:
+        try:
+            return read_manifest(partition_folder(self.folder, topic, partition)).next_offset or 0
+        except ArchiveError as error:
+            raise AuditError(str(error)) from error
+
+    def place(self, topic: Topic, partition: int, offset: int) -> str:
+        where = partition_folder(Path(), topic, partition)
+        for segment in read_manifest(partition_folder(self.folder, topic, partition)).segments:
+            if segment.first <= offset <= segment.last:
+                return f"{where / segment.file} at offset {offset}"
+        return f"{where} at offset {offset}"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSource:
+    """The topics of a run on a cluster, up to the ends that they had when the source was opened."""
+
+    broker: Broker
+    prefix: str
+    ends: dict[tuple[str, int], int]
+
+    @classmethod
+    def open(cls, broker: Broker, prefix: str) -> "ClusterSource":
+        """Fixes the ends, downstream first. Raises AuditError where there is no such log."""
+        ends = asyncio.run(_ends(broker, prefix))
+        if not ends:
+            raise AuditError(f"the cluster has no topic under the prefix {prefix}")
+        return cls(broker, prefix, ends)
+
+    def partitions(self, topic: Topic) -> list[int]:
+        return sorted(number for name, number in self.ends if name == topic.named(self.prefix))
+
+    def records(self, topic: Topic, partition: int, start: int = 0) -> Iterator[LogRecord]:
+        place = (topic.named(self.prefix), partition)
+        with asyncio.Runner() as runner:
+            tail = LogTail(self.broker, {place: start or None})
+            try:
+                yield from self._records(runner, tail, place)
+            except LogError as error:
+                raise AuditError(str(error)) from error
+
+    def _records(self, runner: asyncio.Runner, tail: LogTail, place: tuple[str, int]) -> Iterator[LogRecord]:
+        runner.run(tail.__aenter__())
+        try:
+            while tail.positions[place] < self.ends[place]:
+                for record in runner.run(tail.poll(0.2)):
+                    if record.offset < self.ends[place]:
+                        yield record
+        finally:
+            runner.run(tail.__aexit__(None, None, None))
+
+    def end(self, topic: Topic, partition: int) -> int:
+        return self.ends.get((topic.named(self.prefix), partition), 0)
+
+    def place(self, topic: Topic, partition: int, offset: int) -> str:
+        return f"{topic.named(self.prefix)}/{partition} at offset {offset}"
+
+
+class Placed(NamedTuple):
+    """An event, its frame, and its offset in its partition."""
+
+    offset: int
+    value: bytes
+    event: Any
+
+
+def events(source: LogSource, topic: Topic, partition: int, start: int = 0) -> Iterator[Placed]:
+    """A partition's events in order; the event is None where bytes do not decode. Raises AuditError."""
+    for record in source.records(topic, partition, start):
+        value = record.value or b""
+        try:
+            event = decode(value)
+        except UndecodableError:
+            event = None
+        except UnknownFingerprintError as error:
+            where = source.place(topic, partition, record.offset)
+            raise AuditError(f"{where}: {error}; audit it with the version that wrote it, or a newer one") from error
+        yield Placed(record.offset, value, event)
+
+
+def topic_events(source: LogSource, topic: Topic) -> Iterator[tuple[int, Placed]]:
+    """A topic's events, partition by partition, each with its partition."""
+    for partition in source.partitions(topic):
+        for placed in events(source, topic, partition):
+            yield partition, placed
+
+
+async def _ends(broker: Broker, prefix: str) -> dict[tuple[str, int], int]:
+    from aiokafka import AIOKafkaConsumer
+    from aiokafka.errors import KafkaError
+
+    from schemas.connection import client_options
+
+    found: dict[tuple[str, int], int] = {}
+    try:
+        async with AIOKafkaConsumer(**client_options(broker), group_id=None) as consumer:
+            known = await consumer.topics()
+            for topic in DOWNSTREAM_FIRST:
+                name = topic.named(prefix)
+                if name in known:
+                    numbers = consumer.partitions_for_topic(name) or ()
+                    found |= await end_offsets(broker, [(name, number) for number in sorted(numbers)])
+    except KafkaError as error:
+        raise AuditError(f"the cluster cannot be read: {error}") from error
+    return found
