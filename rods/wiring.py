@@ -2,10 +2,12 @@
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+from rods.connection import connection_of
 from rods.run_folder import RunFolder
-from rods.settings import EMBEDDED, Settings
+from rods.settings import EMBEDDED, PASSWORD_VARIABLE, Settings
 from rods.supervise import RestartLimits, WorkerSpec
 
 LEARNER_LIMITS = RestartLimits(restarts=2, seconds=120.0)
@@ -27,7 +29,14 @@ def worker_specs(settings: Settings, settings_file: Path) -> list[WorkerSpec]:
         for name, command, count, order in services
         for number in range(count)
     ]
-    return [*specs, _spec(folder, settings_file, "learner", ("learn",), 0, may_finish=True, limits=LEARNER_LIMITS)]
+    specs.append(_spec(folder, settings_file, "learner", ("learn",), 0, may_finish=True, limits=LEARNER_LIMITS))
+    return [replace(spec, environment={**spec.environment, **_secrets(settings)}) for spec in specs]
+
+
+def _secrets(settings: Settings) -> dict[str, str]:
+    """A password reaches the workers by their environment, since the settings file does not hold it."""
+    password = settings.connection.password.get_secret_value()
+    return {PASSWORD_VARIABLE: password} if password else {}
 
 
 def _name(service: str, number: int, count: int) -> str:
@@ -59,7 +68,7 @@ def run_streams_service(settings: Settings) -> None:
 
     run_streams(
         StreamsSettings(
-            broker=settings.broker,
+            broker=connection_of(settings),
             prefix=settings.prefix,
             partitions=settings.partitions,
             data_dir=settings.run_folder / "streams",
@@ -73,7 +82,7 @@ def run_rollouts_service(settings: Settings) -> None:
     policy = settings.policy if settings.scripted else str(settings.policy_folder)
     run_rollout_worker(
         RolloutWorkerSettings(
-            broker=settings.broker,
+            broker=connection_of(settings),
             prefix=settings.prefix,
             source=settings.rules.source,
             policy=policy,
@@ -86,7 +95,7 @@ def run_synthesis_service(settings: Settings) -> None:
     from producers.synthesis.worker import SynthesisWorkerSettings, run_synthesis_worker
 
     run_synthesis_worker(
-        SynthesisWorkerSettings(broker=settings.broker, prefix=settings.prefix, source=settings.rules.source)
+        SynthesisWorkerSettings(broker=connection_of(settings), prefix=settings.prefix, source=settings.rules.source)
     )
 
 
@@ -95,7 +104,7 @@ def run_archive_service(settings: Settings) -> None:
 
     run_archive(
         ArchiveSettings(
-            broker=settings.broker,
+            broker=connection_of(settings),
             prefix=settings.prefix,
             partitions=settings.partitions,
             folder=RunFolder(settings.run_folder).archive,
@@ -108,7 +117,7 @@ def run_warehouse_service(settings: Settings) -> None:
 
     run_warehouse(
         WarehouseSettings(
-            broker=settings.broker,
+            broker=connection_of(settings),
             prefix=settings.prefix,
             partitions=settings.partitions,
             dsn=warehouse_dsn(settings),

@@ -9,7 +9,7 @@ import typer
 
 def doctor(
     settings: Annotated[Path | None, typer.Option("--settings", help="a TOML file of settings")] = None,
-    broker: Annotated[str | None, typer.Option(help="embedded or HOST:PORT")] = None,
+    broker: Annotated[str | None, typer.Option(help="embedded, kafka or HOST:PORT")] = None,
     policy: Annotated[str | None, typer.Option(help="warm-start, scripted or a model folder")] = None,
     tasks: Annotated[str | None, typer.Option(help="workbench, bfcl or a task file")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines, one per check")] = False,

@@ -37,7 +37,7 @@ def work(
 ) -> None:
     """Runs a service until it is told to end. A known error is one line in its log and exit code 1."""
     from rods.logging import configure_logging
-    from rods.settings import EMBEDDED, load_settings, read_resolved
+    from rods.settings import load_settings, read_resolved
     from rods.wiring import SERVICES
 
     configure_logging(service)
@@ -47,7 +47,7 @@ def work(
         given = {"broker": broker, "prefix": prefix, "folder": str(folder) if folder else None}
         flags: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         resolved = load_settings(settings, flags)
-    if resolved.broker == EMBEDDED:
+    if resolved.starts_broker:
         raise UserError(f"the {service} service needs a broker: give --broker HOST:PORT")
     try:
         SERVICES[service](resolved)

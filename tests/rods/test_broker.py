@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient
 
-from rods.broker import EmbeddedBroker, create_topics, parse_address, speaks_kafka, wait_for_broker
+from rods.broker import EmbeddedBroker, create_topics, speaks_kafka
+from rods.connection import parse_address, try_connection
 from rods.errors import UserError
 from rods.topics_file import TOPICS_FILE, load_topics
+from schemas.connection import Connection
 from schemas.topics import Topic
 
 
@@ -24,7 +26,7 @@ def _alive(pid: int) -> bool:
 
 def test_the_broker_answers_inside_the_context_and_is_gone_after_it(tmp_path: Path) -> None:
     with EmbeddedBroker(tmp_path / "broker.log") as broker:
-        wait_for_broker(broker.address, 1)
+        try_connection(Connection(broker.address), 1)
         pid = broker.pid
         assert pid is not None
         assert _alive(pid)
@@ -48,7 +50,7 @@ def test_a_listener_that_is_no_broker_is_not_taken_for_one() -> None:
         silent.listen()
         assert not speaks_kafka("127.0.0.1", silent.getsockname()[1], timeout=0.2)
     with pytest.raises(UserError, match="no Kafka broker answers"):
-        wait_for_broker("127.0.0.1:1", 0.0)
+        try_connection(Connection("127.0.0.1:1"), 0.0)
 
 
 @pytest.mark.parametrize("address", ["", "here", ":9092", "host:", "host:port", "host:0", "host:70000"])

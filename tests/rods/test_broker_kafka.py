@@ -1,54 +1,23 @@
 """Topics on Apache Kafka itself, which, unlike the embedded broker, judges every setting in the topics file."""
 
-import os
-import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
-from rods.broker import create_topics, free_port, wait_for_broker
+from rods.broker import create_topics
 from rods.errors import UserError
+from rods.kafka_broker import KafkaBroker
 from schemas.topics import Topic
 from streams.log_reader import end_offsets, log_producer, read_all, send, send_all
-
-PROPERTIES = """
-process.roles=broker,controller
-node.id=1
-controller.quorum.voters=1@127.0.0.1:{controller}
-listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
-advertised.listeners=PLAINTEXT://127.0.0.1:{port}
-controller.listener.names=CONTROLLER
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
-log.dirs={data}
-offsets.topic.replication.factor=1
-offsets.topic.num.partitions=1
-auto.create.topics.enable=false
-"""
 
 
 @pytest.fixture(scope="module")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    home, folder = os.environ.get("KAFKA_HOME"), tmp_path_factory.mktemp("kafka")
-    if home is None:
-        pytest.skip("KAFKA_HOME is not set")
-    port, controller = free_port(), free_port()
-    config = folder / "server.properties"
-    config.write_text(PROPERTIES.format(port=port, controller=controller, data=folder / "data"))
-    java = ["java", "-Xmx512m", "-XX:+UseSerialGC", "-cp", f"{Path(home).resolve()}/libs/*"]
-    java.insert(1, f"-Dlog4j2.configurationFile={Path(home).resolve()}/log4j2.yaml")
-    tool = [*java, "kafka.tools.StorageTool", "format", "-t", "AAAAAAAAAAAAAAAAAAAAAQ", "-c", str(config)]
-    subprocess.run(tool, check=True, capture_output=True)
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen([*java, "kafka.Kafka", str(config)], stdout=log, stderr=log)
-    try:
-        wait_for_broker(f"127.0.0.1:{port}", 60)
-        yield f"127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.wait()
+    folder = tmp_path_factory.mktemp("kafka")
+    with KafkaBroker(folder, folder / "log") as broker:
+        yield broker.address
 
 
 @pytest.mark.kafka
