@@ -2,7 +2,7 @@
 
 import typer
 
-from rods.cli import audit_replay
+from rods.cli import audit_replay, audit_verify
 
 app = typer.Typer(no_args_is_help=True, help="Whether a run's decisions follow from its facts, and how it drifted.")
 
@@ -13,3 +13,4 @@ def _audit() -> None:
 
 
 app.command("replay")(audit_replay.replay)
+app.command("verify")(audit_verify.verify)

@@ -6,20 +6,22 @@ that a crash cut short is no entry; the next append replaces it.
 """
 
 import fcntl
+import hashlib
 import itertools
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from schemas.rules import canonical_json
 from streams.archive.errors import ArchiveConflictError, ArchiveError
-from streams.archive.segment import Segment
+from streams.archive.segment import Segment, segment_name
 
 MANIFEST = "manifest.jsonl"
-_LOCK = "manifest.lock"
+LOCK = "manifest.lock"
+_LONGEST_LINE = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,11 @@ class Manifest:
         return self.segments[-1].sha256 if self.segments else ""
 
     @property
+    def chain(self) -> str:
+        """sha256 over every entry, each with the one before: the head of the chain, to be kept elsewhere."""
+        return chain_of(self.segments)
+
+    @property
     def next_offset(self) -> int | None:
         """The offset to archive next; None where nothing is archived yet."""
         return self.segments[-1].last + 1 if self.segments else None
@@ -47,13 +54,25 @@ def read_manifest(folder: Path) -> Manifest:
         return Manifest()
     data = path.read_bytes()
     whole = data[: data.rfind(b"\n") + 1]
-    segments = tuple(_entry(path, number, line) for number, line in enumerate(whole.splitlines(), 1))
+    segments = tuple(_entry(path, number, line) for number, line in enumerate(whole.split(b"\n")[:-1], 1))
     for before, after in itertools.pairwise(segments):
         if after.previous != before.sha256 or after.first != before.last + 1:
             raise ArchiveError(f"the chain of {path} breaks at offset {after.first}")
     if segments and segments[0].previous:
         raise ArchiveError(f"the chain of {path} lacks its beginning, before offset {segments[0].first}")
     return Manifest(segments, len(whole))
+
+
+def newest_entry(folder: Path) -> Segment | None:
+    """The newest segment, from the end of the manifest alone; None where there is none. Raises ArchiveError."""
+    path = folder / MANIFEST
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - 2 * _LONGEST_LINE))
+            lines = file.read().split(b"\n")[:-1]
+    except FileNotFoundError:
+        return None
+    return _entry(path, -1, lines[-1]) if lines else None
 
 
 def take_up(folder: Path) -> Manifest:
@@ -77,7 +96,7 @@ def append(folder: Path, seen: Manifest, segment: Segment, sealed: Path) -> Mani
         if not sealed.exists() or not _is_still(folder, seen):
             raise ArchiveConflictError(f"another archiver writes to {folder}, at offset {segment.first}")
         sealed.replace(folder / segment.file)
-        _sync_folder(folder)
+        sync_folder(folder)
         return _write(folder, seen, segment)
 
 
@@ -91,7 +110,7 @@ def _write(folder: Path, current: Manifest, segment: Segment) -> Manifest:
     finally:
         os.close(descriptor)
     if not current.segments:
-        _sync_folder(folder)
+        sync_folder(folder)
     return Manifest((*current.segments, segment), current.length + len(line))
 
 
@@ -111,19 +130,37 @@ def _line(segment: Segment) -> bytes:
     return canonical_json(asdict(segment)).encode() + b"\n"
 
 
-def _entry(path: Path, number: int, line: bytes) -> Segment:
+def entry_of(line: bytes) -> Segment:
+    """The segment that a manifest's line enters, without its newline. Raises ValueError where it enters none."""
     try:
         segment = Segment(**json.loads(line))
-        if "/" in segment.file or segment.file.startswith(".") or not 0 <= segment.first <= segment.last:
-            raise ValueError("impossible values")
-    except (ValueError, TypeError) as error:
-        raise ArchiveError(f"line {number} of {path} is no entry of a manifest") from error
+        known = segment.file == segment_name(segment.first, segment.last) and 0 <= segment.first <= segment.last
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ValueError("not an entry") from error
+    if not known or segment.size < 0 or _line(segment) != line + b"\n":
+        raise ValueError("impossible values, or not in canonical form")
     return segment
+
+
+def chain_of(segments: Iterable[Segment]) -> str:
+    """sha256, hexadecimal, over the entries in order, each hashed with what came before; empty without entries."""
+    chain = ""
+    for segment in segments:
+        chain = hashlib.sha256(chain.encode() + _line(segment)).hexdigest()
+    return chain
+
+
+def _entry(path: Path, number: int, line: bytes) -> Segment:
+    try:
+        return entry_of(line)
+    except ValueError as error:
+        which = "the last line" if number < 0 else f"line {number}"
+        raise ArchiveError(f"{which} of {path} is no entry of a manifest") from error
 
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
@@ -131,7 +168,8 @@ def _locked(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Makes names that were created or replaced in a folder durable."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -5,46 +5,19 @@ Any Avro reader opens it. Equal records give equal bytes: the sync marker derive
 
 import hashlib
 import io
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import fastavro
-import fastavro.schema
 
+from streams.archive.container import CODEC, MAX_SEGMENT_BYTES, PARSED, Container, open_container
 from streams.archive.errors import ArchiveError
 from streams.log_reader import LogRecord
 
-CODEC = "zstandard"
-_SCHEMA: Any = fastavro.parse_schema(
-    {
-        "type": "record",
-        "name": "ArchivedRecord",
-        "namespace": "rods.archive",
-        "fields": [
-            {"name": "offset", "type": "long"},
-            {"name": "timestamp", "type": "long", "doc": "milliseconds since the epoch"},
-            {"name": "key", "type": ["null", "bytes"], "default": None},
-            {"name": "value", "type": ["null", "bytes"], "default": None},
-            {
-                "name": "headers",
-                "type": {
-                    "type": "array",
-                    "items": {
-                        "type": "record",
-                        "name": "Header",
-                        "fields": [
-                            {"name": "key", "type": "string"},
-                            {"name": "value", "type": ["null", "bytes"], "default": None},
-                        ],
-                    },
-                },
-            },
-        ],
-    },
-    named_schemas={},
-)
+_SYNC_INTERVAL = 128 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +53,10 @@ def encode_segment(records: Sequence[LogRecord]) -> bytes:
     out = io.BytesIO()
     fastavro.writer(
         out,
-        _SCHEMA,
+        PARSED,
         (_to_avro(record) for record in records),
         codec=CODEC,
+        sync_interval=_SYNC_INTERVAL,
         sync_marker=marker,
         metadata={"rods.topic": head.topic, "rods.partition": str(head.partition)},
     )
@@ -91,44 +65,52 @@ def encode_segment(records: Sequence[LogRecord]) -> bytes:
 
 def read_segment(path: Path, segment: Segment, partition: int) -> Iterator[LogRecord]:
     """The records of a sealed segment, once its bytes have the recorded sha256. Raises ArchiveError."""
-    reader = _open(path, segment, partition)
-    topic = reader.metadata["rods.topic"]
+    where = f"segment {path} that begins at offset {segment.first}"
+    container = open_segment(sealed_bytes(path, segment), partition, where)
+    topic = container.metadata["rods.topic"]
     expected = segment.first
     try:
-        for row in reader:
-            if row["offset"] != expected:
-                raise ArchiveError(f"segment {path} holds offset {row['offset']} where {expected} is next")
-            yield _from_avro(row, topic, partition)
-            expected += 1
-    except ArchiveError:
-        raise
-    except Exception as error:
-        raise ArchiveError(f"segment {path} cannot be decoded at offset {expected}: {error}") from error
+        for rows in container.blocks():
+            for row in rows:
+                if row["offset"] != expected:
+                    raise ArchiveError(f"it holds offset {row['offset']} where {expected} is next")
+                yield _from_avro(row, topic, partition)
+                expected += 1
+    except ArchiveError as error:
+        raise ArchiveError(f"{where} cannot be read at offset {expected}: {error}") from error
     if expected != segment.last + 1:
         raise ArchiveError(f"segment {path} ends before offset {expected}, and its manifest says {segment.last}")
 
 
-def _open(path: Path, segment: Segment, partition: int) -> Any:
-    """A reader over bytes that are the manifest's and of our schema, so that every row has the expected fields."""
+def sealed_bytes(path: Path, segment: Segment) -> bytes:
+    """A segment's file, whose size and sha256 are the manifest's. Raises ArchiveError."""
     where = f"segment {path} that begins at offset {segment.first}"
     try:
-        if path.stat().st_size != segment.size:
-            raise ArchiveError(f"{where} has another size than its manifest says")
+        status = path.stat()
+        size = status.st_size
+        if not stat.S_ISREG(status.st_mode):
+            raise ArchiveError(f"{where} is no ordinary file")
+        if size != segment.size:
+            raise ArchiveError(f"{where} has another size than its manifest says: {size} for {segment.size}")
+        if size > MAX_SEGMENT_BYTES:
+            raise ArchiveError(f"{where} has {size} bytes, and {MAX_SEGMENT_BYTES} are allowed")
         data = path.read_bytes()
     except OSError as error:
-        raise ArchiveError(f"{where} cannot be read: {error}") from error
+        raise ArchiveError(f"{where} cannot be read: {error.strerror}") from error
     if hashlib.sha256(data).hexdigest() != segment.sha256:
         raise ArchiveError(f"{where} has another sha256 than its manifest says")
+    return data
+
+
+def open_segment(data: bytes, partition: int, where: str) -> Container:
+    """The container of a segment of this partition. Raises ArchiveError, which begins with `where`."""
     try:
-        reader = fastavro.reader(io.BytesIO(data))
-        canonical = fastavro.schema.to_parsing_canonical_form(reader.writer_schema)
-    except Exception as error:
-        raise ArchiveError(f"{where} is no Avro container file") from error
-    if canonical != fastavro.schema.to_parsing_canonical_form(_SCHEMA):
-        raise ArchiveError(f"{where} has another schema than archived records have")
-    if reader.metadata.get("rods.partition") != str(partition) or "rods.topic" not in reader.metadata:
-        raise ArchiveError(f"{where} belongs to another partition")
-    return reader
+        container = open_container(data)
+        if container.metadata.get("rods.partition") != str(partition) or "rods.topic" not in container.metadata:
+            raise ArchiveError("it belongs to another partition")
+    except ArchiveError as error:
+        raise ArchiveError(f"{where} cannot be read: {error}") from error
+    return container
 
 
 def _to_avro(record: LogRecord) -> dict[str, Any]:

@@ -1,0 +1,107 @@
+"""``rods audit verify``: is the log whole, and is every record in it an event that could be?"""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rods.cli.run_log import Json, archive_folder, audit_errors
+
+if TYPE_CHECKING:
+    from streams.audit.verify import Progress, Verification, Witness
+
+
+def verify(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="a run folder, or an archive folder")],
+    show_all: Annotated[bool, typer.Option("--all", help="every fault, not the first alone")] = False,
+    heads: Annotated[
+        Path | None, typer.Option("--heads", help="heads of this archive that were kept elsewhere")
+    ] = None,
+    public_key: Annotated[
+        Path | None, typer.Option("--public-key", help="of whoever signed the heads, those given or the archive's own")
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", min=0, help="processes; 0: one a core")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Checks chains, files, offsets, schemas and the values of every event. Exit code 1: something is wrong."""
+    import os
+
+    from streams.audit.verify import verify_archive
+
+    with audit_errors(), _progress() as progress:
+        result = verify_archive(archive_folder(run), jobs or os.cpu_count() or 1, _witness(heads, public_key), progress)
+    if as_json:
+        typer.echo(json.dumps(document(result)))
+    else:
+        for line in lines(result, show_all):
+            typer.echo(line)
+    if not result.sound:
+        raise typer.Exit(1)
+
+
+def document(result: "Verification") -> dict[str, Any]:
+    """The result as JSON holds it; keys are stable."""
+    return {
+        "run_id": result.run,
+        "sound": result.sound,
+        "partitions": result.partitions,
+        "segments": result.segments,
+        "records": result.records,
+        "attempts": result.attempts,
+        "bytes": result.bytes,
+        "repeated": result.repeated,
+        "refused": result.refused,
+        "cuts": result.cuts,
+        "heads": result.heads,
+        "faults": [fault.as_json() for fault in result.faults],
+    }
+
+
+def lines(result: "Verification", show_all: bool) -> Iterator[str]:
+    """The result for a person."""
+    yield (
+        f"run {result.run or 'unknown'}: {result.records} records of {result.attempts} attempts "
+        f"in {result.segments} segments of {result.partitions} partitions, {result.cuts} cuts"
+    )
+    if result.repeated:
+        yield f"{result.repeated} events were delivered again, which changes nothing"
+    if result.refused:
+        yield f"{result.refused} records were refused when they came, as the dead letters tell"
+    if result.sound:
+        yield "no fault: chains, files, offsets, schemas and values hold"
+        yield _vouching(result.heads)
+        return
+    count = len(result.faults)
+    yield "1 fault:" if count == 1 else f"{count} faults:" if show_all else f"{count} faults; the first:"
+    for fault in result.faults if show_all else result.faults[:1]:
+        yield f"  {fault.line()}"
+
+
+def _vouching(heads: str) -> str:
+    return {
+        "none": "no heads were given: an archive that was sealed anew as a whole would look the same",
+        "given": "the archive is the one that the given heads were taken of",
+        "signed": "the heads are signed with the given key, and the archive is theirs",
+    }[heads]
+
+
+def _witness(heads: Path | None, public_key: Path | None) -> "Witness":
+    from streams.archive.heads import parse_heads, read_public_key
+    from streams.audit.verify import Witness
+
+    return Witness(parse_heads(heads) if heads else None, read_public_key(public_key) if public_key else None)
+
+
+@contextmanager
+def _progress() -> Iterator["Progress"]:
+    """A bar on stderr."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+
+    columns = (TextColumn("verifying"), BarColumn(), DownloadColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("verify", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
