@@ -1,0 +1,33 @@
+"""``python -m tests.integration.faults --broker embedded --schedules 24``: whole runs under faults, each judged."""
+
+import argparse
+import asyncio
+import sys
+import time
+from pathlib import Path
+
+from tests.integration.faults.suite import run_suite
+
+
+async def _main(arguments: argparse.Namespace) -> int:
+    began, failed = time.monotonic(), 0
+    seeds = range(arguments.first, arguments.first + arguments.schedules)
+    async for outcome in run_suite(arguments.broker, seeds, arguments.jobs, arguments.keep):
+        print(outcome, flush=True)
+        failed += bool(outcome.error)
+    print(f"{len(seeds) - failed} of {len(seeds)} schedules right, {time.monotonic() - began:.0f} s")
+    return 1 if failed else 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.integration.faults", description=__doc__)
+    parser.add_argument("--broker", choices=("embedded", "kafka"), default="embedded")
+    parser.add_argument("--schedules", type=int, default=24)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first schedule")
+    parser.add_argument("--jobs", type=int, default=3, help="runs at a time")
+    parser.add_argument("--keep", type=Path, help="where the run folders of failed schedules go")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(_main(_arguments())))

@@ -1,0 +1,243 @@
+"""One whole run as real processes under a supervisor, hit by the faults of a schedule, and the log that it leaves."""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from rods.broker import EmbeddedBroker, claim_port, create_topics
+from rods.kafka_broker import KafkaBroker
+from rods.run_folder import RunFolder
+from rods.settings import KAFKA, Settings, load_settings, merged, parse_assignment, write_resolved
+from rods.supervise import RestartLimits, Supervisor, WorkerSpec, WorkerState
+from rods.wiring import worker_specs
+from schemas.codec import decode
+from schemas.errors import UndecodableError
+from schemas.topics import Topic
+from streams.log_reader import LogRecord, LogTail, read_all
+from tests.integration.faults.meddler import Meddler
+from tests.integration.faults.schedule import WORKERS, Action, Fault, Schedule
+
+PARTITIONS = 3
+PREFIX = "rods."
+SMALL = (
+    "rules.pool_tasks=18",
+    "rules.epochs=3",
+    "rules.rollout.k=4",
+    "rules.rollout.tasks_per_step=9",
+    "rules.rollout.deadline_seconds=300",
+    "rules.synthesis.settle_seconds=300",
+    "rules.select.quota=2",
+    "rules.learner.evaluate_tasks=0",
+    "rules.pool.inject_share=0.5",
+    "rules.synthesis.variants_per_seed=1",
+)
+"""Small enough to be over in seconds, large enough to inject and retire; deadlines that no disturbance reaches."""
+PATIENCE = RestartLimits(restarts=1000, last_pause=0.5)
+LIMIT_SECONDS = 240.0
+TRIGGERS = (
+    "StepOpened", "GroupRequested", "TrajectoryRecorded", "RolloutFinished", "TaskMeasured", "BarrierReached",
+    "PartitionSealed", "SelectionClosed", "BoundarySeedSelected", "StageFinished", "VariantVerified", "SeedSettled",
+)  # fmt: skip
+
+
+_ONE = {"rollouts": "rollout"}
+
+
+class TrialError(AssertionError):
+    """A run that the faults kept from its end."""
+
+
+@dataclass(slots=True)
+class Trial:
+    """What a run has left. log: topic and partition to its records. unfired: faults that came too late."""
+
+    folder: Path
+    log: dict[tuple[Topic, int], list[LogRecord]] = field(default_factory=dict)
+    seen: Counter[str] = field(default_factory=Counter)
+    fired: list[str] = field(default_factory=list)
+    unfired: list[str] = field(default_factory=list)
+    deaths: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    @property
+    def archive(self) -> Path:
+        return RunFolder(self.folder).archive
+
+
+async def run_trial(folder: Path, broker: str, plan: Schedule) -> Trial:
+    """Runs to the learner's end, whatever the plan does meanwhile. Raises TrialError."""
+    began = time.monotonic()
+    with _broker(broker, folder) as served:
+        settings = _settings(folder, served.address)
+        await create_topics(served.address, PREFIX, PARTITIONS)
+        running = _Running(served, settings, plan, Trial(folder))
+        await running.run()
+        running.trial.log = await final_log(served.address)
+    running.trial.seconds = time.monotonic() - began
+    return running.trial
+
+
+async def final_log(address: str) -> dict[tuple[Topic, int], list[LogRecord]]:
+    """Every record of every topic-partition."""
+    return {
+        (topic, number): [record async for record in read_all(address, topic.named(PREFIX), number)]
+        for topic in Topic
+        for number in range(PARTITIONS if topic.by_task else 1)
+    }
+
+
+@contextmanager
+def _broker(broker: str, folder: Path) -> "Iterator[EmbeddedBroker | KafkaBroker]":
+    log_file = folder / "logs" / "broker.log"
+    folder.mkdir(parents=True, exist_ok=True)
+    port = claim_port(0)
+    with KafkaBroker(folder / "kafka", log_file, port) if broker == KAFKA else EmbeddedBroker(log_file) as served:
+        yield served
+
+
+def _settings(folder: Path, address: str) -> Settings:
+    flags: dict[str, Any] = {"policy": "scripted", "broker": address, "folder": str(folder), "run_id": folder.name}
+    flags |= {f"{_ONE.get(service, service)}_workers": n for service, n in WORKERS.items() if service != "archive"}
+    flags |= {"partitions": PARTITIONS, "prefix": PREFIX}
+    for assignment in SMALL:
+        flags = merged(flags, parse_assignment(assignment))
+    settings = load_settings(None, flags)
+    write_resolved(settings, RunFolder(folder).settings)
+    return settings
+
+
+class _Running:
+    """The supervised processes, the watcher of the log, and the faults."""
+
+    def __init__(
+        self, broker: "EmbeddedBroker | KafkaBroker", settings: Settings, plan: Schedule, trial: Trial
+    ) -> None:
+        self.broker, self.settings, self.plan, self.trial = broker, settings, plan, trial
+        specs = [_patient(spec) for spec in worker_specs(settings, RunFolder(trial.folder).settings)]
+        self.supervisor = Supervisor([spec for spec in specs if spec.name != "warehouse"])
+        self.waiting = list(plan.faults)
+        self.striking: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        meddler = Meddler(self.settings.broker, PREFIX, PARTITIONS, self.plan)
+        async with self.supervisor:
+            around = [asyncio.create_task(self._watch()), asyncio.create_task(meddler.run())]
+            try:
+                async with asyncio.timeout(LIMIT_SECONDS):
+                    await self.supervisor.guard(self._finished(around))
+                    await asyncio.gather(*self.striking)
+            except TimeoutError:
+                raise TrialError(self._story("did not end")) from None
+            finally:
+                for task in around:
+                    task.cancel()
+                await asyncio.gather(*around, return_exceptions=True)
+        self.trial.deaths = {name: count for name, count in self.supervisor.deaths.items() if count}
+        self.trial.unfired = [str(fault) for fault in self.waiting]
+
+    async def _finished(self, around: "list[asyncio.Task[None]]") -> None:
+        while self.supervisor.states["learner"] is not WorkerState.FINISHED:
+            for task in (*around, *self.striking):
+                if task.done():
+                    task.result()
+            await asyncio.sleep(0.1)
+
+    async def _watch(self) -> None:
+        """Counts events and strikes at the right ones."""
+        places = [(topic.named(PREFIX), n) for topic in Topic for n in range(PARTITIONS if topic.by_task else 1)]
+        async with LogTail(self.settings.broker, dict.fromkeys(places, 0)) as tail:
+            while True:
+                for record in await tail.poll(0.2):
+                    with suppress(UndecodableError):
+                        self.trial.seen[decode(record.value or b"").KIND] += 1
+                    self._strike()
+
+    def _strike(self) -> None:
+        for fault in [fault for fault in self.waiting if self.trial.seen[fault.kind] >= fault.nth]:
+            self.waiting.remove(fault)
+            self.trial.fired.append(str(fault))
+            self.striking.add(asyncio.create_task(self._hit(fault)))
+
+    async def _hit(self, fault: Fault) -> None:
+        match fault.action:
+            case Action.KILL:
+                _signal(await self._pid(fault), signal.SIGKILL)
+            case Action.PAUSE:
+                await _paused(await self._pid(fault), fault.seconds)
+            case Action.USURP:
+                await self._usurp(fault.seconds)
+            case Action.BROKER:
+                await self._broker(fault.seconds)
+
+    async def _pid(self, fault: Fault) -> int:
+        count = WORKERS[fault.service]
+        name = fault.service if count == 1 else f"{fault.service}-{fault.worker + 1}"
+        while name not in self.supervisor.pids:
+            await asyncio.sleep(0.05)
+        return self.supervisor.pids[name]
+
+    async def _usurp(self, seconds: float) -> None:
+        """A second learner works while the first is paused; then the first wakes and finds itself superseded."""
+        first = self.supervisor.pids.get("learner")
+        if first is None:
+            return
+        generation = self.trial.seen["LearnerStarted"]
+        _signal(first, signal.SIGSTOP)
+        command = [sys.executable, "-m", "rods", "learn", "--settings", str(RunFolder(self.trial.folder).settings)]
+        with (RunFolder(self.trial.folder).logs / "second-learner.log").open("ab") as log:
+            second = await asyncio.create_subprocess_exec(*command, stdout=log, stderr=log)
+        try:
+            while second.returncode is None and self.trial.seen["LearnerStarted"] == generation:
+                await asyncio.sleep(0.05)
+            await asyncio.sleep(seconds)
+        finally:
+            _signal(first, signal.SIGCONT)
+        try:
+            await second.wait()
+        finally:
+            if second.returncode is None:
+                second.kill()
+
+    async def _broker(self, seconds: float) -> None:
+        pid = self.broker.pid
+        assert pid is not None
+        if isinstance(self.broker, EmbeddedBroker):
+            await _paused(pid, seconds)
+            return
+        _signal(pid, signal.SIGKILL)
+        await asyncio.to_thread(self._await_broker_end)
+        await asyncio.sleep(seconds)
+        self.broker.__enter__()
+
+    def _await_broker_end(self) -> None:
+        while self.broker.alive:
+            time.sleep(0.05)
+
+    def _story(self, what: str) -> str:
+        states = {name: str(state) for name, state in self.supervisor.states.items()}
+        return f"schedule {self.plan.seed} {what}: fired {self.trial.fired}, seen {dict(self.trial.seen)}, {states}"
+
+
+def _patient(spec: WorkerSpec) -> WorkerSpec:
+    return replace(spec, limits=PATIENCE)
+
+
+def _signal(pid: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+async def _paused(pid: int, seconds: float) -> None:
+    _signal(pid, signal.SIGSTOP)
+    try:
+        await asyncio.sleep(seconds)
+    finally:
+        _signal(pid, signal.SIGCONT)
