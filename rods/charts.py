@@ -21,7 +21,7 @@ BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GREY = (
     "#56b4e9",
     "#999999",
 )
-_STYLE = {
+STYLE = {
     "svg.fonttype": "none",
     "text.parse_math": False,
     "font.family": "sans-serif",
@@ -65,7 +65,7 @@ def _chart(name: str, plan: _Plan, rows: Sequence[EpochSummary]) -> Chart:
 
 
 def _svg(name: str, draw: Draw, rows: Sequence[EpochSummary]) -> str:
-    with mpl.rc_context({**_STYLE, "svg.hashsalt": name}):
+    with mpl.rc_context({**STYLE, "svg.hashsalt": name}):
         figure = Figure(figsize=(5.2, 2.9), layout="constrained")
         axes: Any = figure.add_subplot()
         draw(axes, rows)

@@ -65,3 +65,8 @@ def provenance_here() -> "Provenance":
     from streams.audit.limits import Provenance
 
     return Provenance(code_revision(), package_versions())
+
+
+def columns_folder(run: Path | None) -> Path | None:
+    """Where a run folder keeps the audit's side files; None for a bare archive and for a cluster."""
+    return run / "columns" if run is not None and (run / "run.json").exists() else None

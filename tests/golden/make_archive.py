@@ -1,0 +1,70 @@
+"""``python -m tests.golden.make_archive NAME``: a small scripted run, archived anew in one segment a partition.
+
+A golden archive is written once and never changed: it must replay whatever the code's defaults become.
+"""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from schemas.topics import Topic
+from streams.archive.partition import PartitionArchive
+from streams.archive.read import archived_partitions, read_partition
+from streams.archive.worker import keep_schemas
+
+ARCHIVES = Path(__file__).parent / "archives"
+SMALL = (
+    "rules.pool_tasks=12",
+    "rules.rollout.k=8",
+    "rules.rollout.tasks_per_step=6",
+    "rules.select.quota=3",
+    "rules.learner.evaluate_tasks=2",
+)
+RUNS: dict[str, tuple[str, ...]] = {
+    "defaults": (),
+    "windowed": (
+        "rules.seed=5",
+        "rules.measure.window=2",
+        "rules.measure.alpha_low=0.25",
+        "rules.select.rank_by=variance",
+        "rules.select.cooldown_steps=1",
+        "rules.pool.patience=2",
+        "rules.pool.drift_high=0.75",
+        "rules.pool.protect_originals=false",
+        "rules.pool.p_max=4",
+    ),
+}
+
+
+def run(folder: Path, *assignments: str, epochs: int = 3) -> None:
+    """A scripted run of seconds."""
+    command = [sys.executable, "-m", "rods", "run", "--policy", "scripted", "--epochs", str(epochs)]
+    command += ["--folder", str(folder), "--rollout-workers", "1", "--json"]
+    for assignment in (*SMALL, *assignments):
+        command += ["--set", assignment]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def compact(archive: Path, target: Path) -> None:
+    """The same records, one segment a partition."""
+    keep_schemas(target)
+    for topic in Topic:
+        for partition in archived_partitions(archive, topic):
+            records = PartitionArchive(target, topic, partition)
+            for record in read_partition(archive, topic, partition):
+                records.add(record, 0.0)
+            records.seal()
+
+
+def make(name: str) -> None:
+    target = ARCHIVES / name
+    assert not target.exists(), f"{target} is there already, and a golden archive never changes"
+    with tempfile.TemporaryDirectory() as folder:
+        run(Path(folder) / "run", *RUNS[name])
+        compact(Path(folder) / "run" / "archive", target)
+
+
+if __name__ == "__main__":
+    for chosen in sys.argv[1:] or RUNS:
+        make(chosen)
