@@ -102,6 +102,7 @@ def _progress() -> Iterator["Progress"]:
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
     columns = (TextColumn("verifying"), BarColumn(), DownloadColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("verify", total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

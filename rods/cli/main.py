@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rods.cli import audit, doctor, learn, pool, run, services, tasks
+from rods.cli import archive, audit, doctor, learn, pool, run, services, tasks
 from rods.errors import UserError
 
 USER_ERROR = 2
@@ -23,6 +23,7 @@ app.add_typer(tasks.app, name="tasks")
 app.add_typer(pool.app, name="pool")
 app.add_typer(learn.app, name="learn")
 app.add_typer(audit.app, name="audit")
+archive.mount(services.APPS["archive"])
 for noun, service in services.APPS.items():
     app.add_typer(service, name=noun)
 

@@ -2,6 +2,10 @@
 
 Where it goes on is the manifest's, so a killed archiver loses nothing and doubles nothing. SIGTERM makes it archive
 everything up to the end offsets of that moment, seal, and end.
+
+What is synced to disk, and when: a segment's bytes, then its name, then the manifest's line (and the manifest's name
+with the first line), each before the next begins. So an entry on disk has its segment on disk, whole; records not yet
+sealed are in memory alone, for `seal_seconds` or `seal_bytes` at most, and are read from the broker again.
 """
 
 import asyncio
@@ -85,7 +89,10 @@ def _copy(source: Path, target: Path) -> None:
 def _take(archives: dict[Place, PartitionArchive], records: list[LogRecord], settings: ArchiveSettings) -> None:
     now = asyncio.get_running_loop().time()
     for record in records:
-        archives[record.topic, record.partition].add(record, now)
+        archive = archives[record.topic, record.partition]
+        archive.add(record, now)
+        if archive.unsealed_bytes >= settings.seal_bytes:
+            archive.seal()
     for archive in archives.values():
         if archive.due(now, settings.seal_seconds, settings.seal_bytes):
             archive.seal()

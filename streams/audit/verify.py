@@ -77,7 +77,7 @@ def verify_archive(
     if not archive.is_dir():
         raise AuditError(f"there is no archive at {archive}")
     result = Verification()
-    run, partitions = _run_of(archive)
+    run, partitions = run_of(archive)
     places = _places(archive, partitions, result.faults)
     scans = [scan_partition(place) for place in places]
     result.run, result.partitions = run or "", len(scans)
@@ -89,7 +89,7 @@ def verify_archive(
     return result
 
 
-def _run_of(archive: Path) -> tuple[str | None, int | None]:
+def run_of(archive: Path) -> tuple[str | None, int | None]:
     """The run and its N, as the first events of the log say; None where they cannot be read."""
     run = partitions = None
     with suppress(ArchiveError, SchemaError):

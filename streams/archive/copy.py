@@ -1,0 +1,182 @@
+"""An archive to or from anywhere that fsspec reaches: another folder, an object store, memory.
+
+What a manifest names is copied before the manifest, and the manifest before the cuts, so a copy that was cut short is
+an archive that ends sooner, and copying again goes on with it. Every segment's sha256 is checked on the way. A copy of
+an archive that is being written ends where its manifests ended when they were read.
+"""
+
+import hashlib
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import fsspec.core
+
+from schemas.topics import Topic
+from streams.archive.container import MAX_SEGMENT_BYTES
+from streams.archive.cut import CUTS
+from streams.archive.errors import ArchiveError
+from streams.archive.heads import HEADS
+from streams.archive.manifest import MANIFEST, entry_of
+from streams.archive.segment import Segment
+
+_MOST_BYTES = 256 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A folder somewhere. Names are relative to it, with slashes."""
+
+    system: Any
+    root: str
+    local: bool
+
+    @classmethod
+    def at(cls, url: str) -> "Store":
+        """The store of a path or URL that fsspec knows. Raises ArchiveError."""
+        try:
+            system, root = fsspec.core.url_to_fs(url)
+        except (ValueError, ImportError, OSError) as error:
+            raise ArchiveError(f"{url} cannot be opened: {error}") from error
+        protocols = system.protocol if isinstance(system.protocol, tuple) else (system.protocol,)
+        return cls(system, str(root).rstrip("/"), "file" in protocols)
+
+    def read(self, name: str, most: int = _MOST_BYTES) -> bytes | None:
+        """A file's bytes; None where there is none. Raises ArchiveError."""
+        path = f"{self.root}/{name}"
+        try:
+            if self.system.size(path) > most:
+                raise ArchiveError(f"{path} has more than {most} bytes")
+            data: bytes = self.system.cat_file(path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise ArchiveError(f"{path} cannot be read: {error}") from error
+        return data
+
+    def size(self, name: str) -> int | None:
+        """A file's size; None where there is none."""
+        try:
+            size: int = self.system.size(f"{self.root}/{name}")
+        except FileNotFoundError:
+            return None
+        return size
+
+    def names(self, folder: str) -> list[str]:
+        """The names in a folder, in order; none where it is not there."""
+        try:
+            found = self.system.ls(f"{self.root}/{folder}", detail=False)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        return sorted(str(path).rstrip("/").rpartition("/")[2] for path in found)
+
+    def write(self, name: str, data: bytes) -> None:
+        """Writes a file, whole or not at all; on a local disk, durably. Raises ArchiveError."""
+        path = f"{self.root}/{name}"
+        try:
+            if self.local:
+                _write_locally(Path(path), data)
+            else:
+                self.system.makedirs(path.rpartition("/")[0], exist_ok=True)
+                self.system.pipe_file(path, data)
+        except OSError as error:
+            raise ArchiveError(f"{path} cannot be written: {error}") from error
+
+
+@dataclass(slots=True)
+class Copied:
+    """What a copy came to. present: segments that the target had already."""
+
+    segments: int = 0
+    present: int = 0
+    bytes: int = 0
+    partitions: list[str] = field(default_factory=list)
+
+
+def copy_archive(source: Store, target: Store, progress: Callable[[int], None] = lambda _: None) -> Copied:
+    """Copies an archive. progress takes the bytes copied so far.
+
+    Raises ArchiveError where a segment is not what its manifest says, or the target holds another archive.
+    """
+    copied = Copied()
+    places = list(_places(source))
+    if not places:
+        raise ArchiveError(f"there is no archive at {source.root}")
+    cuts, heads = source.read(CUTS), source.read(HEADS)
+    for name in source.names("schemas"):
+        if name.endswith((".avsc", ".json")) and (text := source.read(f"schemas/{name}")) is not None:
+            target.write(f"schemas/{name}", text)
+    for place in places:
+        _copy_partition(source, target, place, copied, progress)
+        copied.partitions.append(place)
+    for name, data in ((CUTS, cuts), (HEADS, heads)):
+        if data is not None:
+            target.write(name, data)
+    return copied
+
+
+def _places(source: Store) -> Iterator[str]:
+    for topic in Topic:
+        yield from [f"{topic.value}/{name}" for name in source.names(topic.value) if name.isdecimal()]
+
+
+def _copy_partition(source: Store, target: Store, place: str, copied: Copied, progress: Callable[[int], None]) -> None:
+    manifest = _whole(source.read(f"{place}/{MANIFEST}") or b"")
+    present = _whole(target.read(f"{place}/{MANIFEST}") or b"")
+    if not manifest.startswith(present):
+        raise ArchiveError(f"{target.root}/{place} holds another archive, or one that has gone further")
+    for segment in _segments(source, place, manifest):
+        name = f"{place}/{segment.file}"
+        if len(present) and target.size(name) == segment.size:
+            copied.present += 1
+            continue
+        target.write(name, _sealed(source, name, segment))
+        copied.segments += 1
+        copied.bytes += segment.size
+        progress(copied.bytes)
+    target.write(f"{place}/{MANIFEST}", manifest)
+
+
+def _segments(source: Store, place: str, manifest: bytes) -> list[Segment]:
+    try:
+        segments = [entry_of(line) for line in manifest.split(b"\n")[:-1]]
+    except ValueError as error:
+        raise ArchiveError(f"{source.root}/{place}/{MANIFEST} holds a line that is no entry") from error
+    for before, after in itertools.pairwise(segments):
+        if after.previous != before.sha256 or after.first != before.last + 1:
+            raise ArchiveError(f"the chain of {source.root}/{place}/{MANIFEST} breaks at offset {after.first}")
+    return segments
+
+
+def _sealed(source: Store, name: str, segment: Segment) -> bytes:
+    data = source.read(name, MAX_SEGMENT_BYTES)
+    if data is None:
+        raise ArchiveError(f"{source.root}/{name} is missing")
+    if hashlib.sha256(data).hexdigest() != segment.sha256:
+        raise ArchiveError(
+            f"{source.root}/{name}, offset {segment.first}: it has another sha256 than its manifest says"
+        )
+    return data
+
+
+def _whole(data: bytes) -> bytes:
+    """Without a line that a crash cut short."""
+    return data[: data.rfind(b"\n") + 1]
+
+
+def _write_locally(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.tmp")
+    with unfinished.open("wb") as out:
+        out.write(data)
+        out.flush()
+        os.fsync(out.fileno())
+    unfinished.replace(path)
+    descriptor = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

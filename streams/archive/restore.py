@@ -1,0 +1,164 @@
+"""An archive back into an empty broker: the same records at the same offsets, with the times they had.
+
+A broker gives offsets itself, one after the other, so a partition is written from its first offset on and every
+acknowledged offset is compared. What the archive lacks before its first record can be filled with records that no
+reader takes for events. Topics must keep what is old: their retention is the caller's to set (`retention.ms=-1`), since
+records whose time has passed would be expired on arrival.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from aiokafka.errors import KafkaError
+
+from schemas.connection import Broker
+from schemas.topics import Topic
+from streams.archive.cut import Cut
+from streams.archive.errors import ArchiveError
+from streams.archive.manifest import Manifest, read_manifest
+from streams.archive.partition import partition_folder
+from streams.archive.read import archived_partitions, read_partition
+from streams.log_reader import LogRecord, end_offsets, log_producer
+
+FILLER_HEADER = "rods.filler"
+_BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreSettings:
+    """cut: nothing behind it is written; None: everything. fill_gaps: fill what the archive lacks at the beginning."""
+
+    broker: Broker
+    prefix: str
+    archive: Path
+    cut: Cut | None = None
+    fill_gaps: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A partition to write. first: of the archive; end: exclusive, after the cut."""
+
+    topic: Topic
+    partition: int
+    first: int
+    end: int
+
+
+def archived_partition_count(archive: Path) -> int:
+    """N of the archived run. Raises ArchiveError where the folder holds none."""
+    numbers = archived_partitions(archive, Topic.ROLLOUTS)
+    if not numbers or numbers != list(range(len(numbers))):
+        raise ArchiveError(f"there is no whole archive at {archive}")
+    return len(numbers)
+
+
+def plans(settings: RestoreSettings) -> list[Plan]:
+    """What is to be written. Raises ArchiveError for gaps that may not be filled, and where the cut is not held."""
+    planned = []
+    for topic in Topic:
+        for partition in archived_partitions(settings.archive, topic):
+            manifest = read_manifest(partition_folder(settings.archive, topic, partition))
+            planned.append(_plan(settings, topic, partition, manifest))
+    return planned
+
+
+def _plan(settings: RestoreSettings, topic: Topic, partition: int, manifest: Manifest) -> Plan:
+    held = manifest.next_offset or 0
+    first = manifest.segments[0].first if manifest.segments else 0
+    end = held if settings.cut is None else settings.cut.end(topic, partition)
+    if held < end:
+        raise ArchiveError(f"the archive of {topic.value}/{partition} ends at {held}, before the cut's {end}")
+    if first and not settings.fill_gaps:
+        raise ArchiveError(
+            f"the archive of {topic.value}/{partition} begins at offset {first}, and what is before it is lost; "
+            "--fill-gaps puts records there that no reader takes for events"
+        )
+    return Plan(topic, partition, min(first, end), end)
+
+
+async def restore(settings: RestoreSettings, progress: Callable[[int, int], None] = lambda *_: None) -> int:
+    """Writes the archive to topics that exist and are empty; the number of its records. progress takes records written,
+    and how many there are. Raises ArchiveError, also where the broker gives another offset than the archive has."""
+    planned = plans(settings)
+    total = sum(plan.end - plan.first for plan in planned)
+    try:
+        await _check_empty(settings, planned)
+        done = 0
+        async with log_producer(settings.broker, linger_ms=0) as producer:
+            for plan in planned:
+                for batch in _batches(_records(settings, plan)):
+                    await _write(producer, plan.topic.named(settings.prefix), batch)
+                    done += sum(record.offset >= plan.first for record in batch)
+                    progress(done, total)
+        await _check_ends(settings, planned)
+    except KafkaError as error:
+        raise ArchiveError(f"the broker at {settings.broker} refuses to take the archive: {error}") from error
+    return total
+
+
+def _records(settings: RestoreSettings, plan: Plan) -> Iterator[LogRecord]:
+    topic = plan.topic.named(settings.prefix)
+    fillers = (
+        LogRecord(topic, plan.partition, offset, 0, None, None, ((FILLER_HEADER, b"1"),))
+        for offset in range(plan.first)
+    )
+    for record in chain(fillers, read_partition(settings.archive, plan.topic, plan.partition)):
+        if record.offset >= plan.end:
+            return
+        yield record
+
+
+def _batches(records: Iterator[LogRecord]) -> Iterator[list[LogRecord]]:
+    batch: list[LogRecord] = []
+    for record in records:
+        batch.append(record)
+        if len(batch) >= _BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+async def _write(producer: Any, topic: str, batch: list[LogRecord]) -> None:
+    waiting = [
+        await producer.send(
+            topic,
+            record.value,
+            key=record.key,
+            partition=record.partition,
+            timestamp_ms=record.timestamp,
+            headers=list(record.headers),
+        )
+        for record in batch
+    ]
+    for record, written in zip(batch, await asyncio.gather(*waiting), strict=True):
+        if written.offset != record.offset:
+            raise ArchiveError(
+                f"{topic}/{record.partition} gave offset {written.offset} to the record of offset {record.offset}: "
+                "the topics are not empty, or somebody else writes to them"
+            )
+
+
+async def _check_empty(settings: RestoreSettings, planned: list[Plan]) -> None:
+    ends = await _ends(settings, planned)
+    for plan in planned:
+        if end := ends[plan.topic.named(settings.prefix), plan.partition]:
+            name = f"{plan.topic.named(settings.prefix)}/{plan.partition}"
+            raise ArchiveError(f"{name} holds {end} records already, and an archive is restored into empty topics")
+
+
+async def _check_ends(settings: RestoreSettings, planned: list[Plan]) -> None:
+    ends = await _ends(settings, planned)
+    for plan in planned:
+        end = ends[plan.topic.named(settings.prefix), plan.partition]
+        if end != plan.end:
+            raise ArchiveError(f"{plan.topic.named(settings.prefix)}/{plan.partition} ends at {end} for {plan.end}")
+
+
+async def _ends(settings: RestoreSettings, planned: list[Plan]) -> dict[tuple[str, int], int]:
+    return await end_offsets(settings.broker, [(plan.topic.named(settings.prefix), plan.partition) for plan in planned])
