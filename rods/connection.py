@@ -17,6 +17,7 @@ from aiokafka.errors import (
     SaslAuthenticationFailed,
     UnsupportedSaslMechanismError,
 )
+from aiokafka.protocol.metadata import MetadataRequest
 
 from rods.errors import UserError
 from rods.settings import PASSWORD_VARIABLE, ConnectionSettings, Settings
@@ -86,9 +87,13 @@ async def _refusal(connection: Connection, address: str) -> _Refusal | None:
     milliseconds = int(ANSWER_SECONDS * 1000)
     try:
         reached = await create_conn(host, port, request_timeout_ms=milliseconds, **security_options(connection))
+        try:
+            # A listener that wants a password tells its versions without one, and hangs up on the next question.
+            await reached.send(MetadataRequest([]))
+        finally:
+            reached.close()
     except (OSError, KafkaError, TimeoutError) as error:
         return _explained(error, connection, address)
-    reached.close()
     return None
 
 

@@ -16,6 +16,7 @@ from rods.broker import EmbeddedBroker, create_topics
 from schemas.codec import decode, encode
 from schemas.envelope import Event, stamp
 from schemas.topics import Topic
+from tests.integration.loop import PATIENT, Loop
 
 PREFIX = "rods."
 PARTITIONS = 2
@@ -103,3 +104,11 @@ async def wire(tmp_path: Path) -> AsyncIterator[Wire]:
         finally:
             wire.kill_all()
             await asyncio.wait_for(producer.stop(), 10)
+
+
+@pytest.fixture(scope="session")
+def embedded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a short, patient run on the embedded broker, for those on other brokers to compare with."""
+    folder = tmp_path_factory.mktemp("embedded") / "run"
+    Loop(folder, *PATIENT, epochs=2).result()
+    return folder

@@ -28,16 +28,20 @@ BRISK = (
 )
 """A scripted workbench run of seconds that injects and retires."""
 
+PATIENT = ("--set", "rules.rollout.deadline_seconds=120")
+"""Flags of a run whose deadlines decide nothing, though a broker dies."""
+
 
 class Loop:
-    """``rods run`` as a process."""
+    """``rods run`` as a process. Flags stand over `BRISK`."""
 
     def __init__(self, folder: Path, *flags: str, policy: str = "scripted", epochs: int = 3) -> None:
         self.folder = folder
         command = [sys.executable, "-m", "rods", "run", "--folder", str(folder), "--policy", policy]
-        command += ["--epochs", str(epochs), "--rollout-workers", "1", *flags, "--json"]
+        command += ["--epochs", str(epochs), "--rollout-workers", "1", "--json"]
         for assignment in BRISK:
             command += ["--set", assignment]
+        command += flags
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def result(self) -> dict[str, Any]:

@@ -1,0 +1,56 @@
+"""A whole run on Apache Kafka decides as on the embedded broker, and its log is still there afterwards."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from aiokafka.admin import AIOKafkaAdminClient
+
+from rods.kafka_broker import KafkaBroker
+from schemas.seals import PartitionSealed
+from schemas.topics import Topic
+from streams.log_reader import end_offsets
+from tests.integration.kafka_nodes import cluster
+from tests.integration.loop import PATIENT, Loop, archived, digests, first
+
+pytestmark = pytest.mark.kafka
+
+
+@pytest.fixture
+def loops() -> Iterator[list[Loop]]:
+    """Runs that end with the test."""
+    started: list[Loop] = []
+    yield started
+    for loop in started:
+        loop.end()
+
+
+async def test_a_run_on_its_own_kafka_decides_alike_and_its_log_survives_it(
+    embedded: Path, tmp_path: Path, loops: list[Loop]
+) -> None:
+    loops.append(Loop(tmp_path / "run", "--broker", "kafka", *PATIENT, epochs=2))
+    assert loops[0].result()["restarts"] == {}
+    assert digests(tmp_path / "run") == digests(embedded)
+    with KafkaBroker(tmp_path / "run" / "kafka", tmp_path / "log") as broker:
+        ends = await end_offsets(broker.address, [(topic.named("rods."), 0) for topic in Topic])
+    for topic in Topic:
+        kept = [record.offset for record, _ in archived(tmp_path / "run", topic) if record.partition == 0]
+        assert ends[topic.named("rods."), 0] == len(kept)
+
+
+async def test_one_of_three_brokers_dies_and_the_run_decides_alike(
+    embedded: Path, tmp_path: Path, loops: list[Loop]
+) -> None:
+    with cluster(tmp_path / "cluster") as brokers:
+        loop = Loop(tmp_path / "run", "--broker", brokers.addresses, *PATIENT, epochs=2)
+        loops.append(loop)
+        await first(brokers.addresses, Topic.SEALS, lambda event: isinstance(event, PartitionSealed))
+        admin = AIOKafkaAdminClient(bootstrap_servers=brokers.addresses)
+        await admin.start()
+        described = await admin.describe_topics([Topic.SEALS.named("rods."), Topic.ROLLOUTS.named("rods.")])
+        await admin.close()
+        partitions = [partition for topic in described for partition in topic["partitions"]]
+        assert {len(partition["replicas"]) for partition in partitions} == {3}
+        brokers.node(partitions[0]["leader"]).kill()
+        loop.result()
+    assert digests(tmp_path / "run") == digests(embedded)
