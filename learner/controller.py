@@ -32,7 +32,7 @@ from learner.log import LearnerLog, Write
 from learner.plan import StepPlan, held_out_groups, plan_epoch
 from learner.samples import StepBatch, awaited, step_batch
 from learner.trainer import Trainer
-from learner.views import Views
+from learner.views import Asked, Views
 from schemas.epochs import (
     EpochClosed,
     EpochOpened,
@@ -239,7 +239,7 @@ class Learner:
         self.in_flight.open(opened.step, len(opened.groups))
         if not self.seals.complete(opened.step):
             await self._request(opened.groups, opened.epoch, opened.step, opened.k, opened.policy_version)
-            await self._measured(opened.groups, self.rules.rollout.deadline_seconds)
+            await self._measured(opened.groups, opened.k, self.rules.rollout.deadline_seconds)
             await self._seal(opened)
         self.in_flight.sealed(opened.step)
         batch = await self._batch(opened)
@@ -288,7 +288,7 @@ class Learner:
         requests = [
             self._request_of(group, epoch, step, k, policy_version, deadline)
             for group in groups
-            if group.group not in self.views.measured
+            if self._asked(group, k) not in self.views.measured
         ]
         await self.log.write(
             [
@@ -318,9 +318,13 @@ class Learner:
             pool_offset=self.pool.materialized_offset,
         )
 
-    async def _measured(self, groups: Sequence[PlannedGroup], seconds: float) -> None:
+    def _asked(self, group: PlannedGroup, k: int) -> Asked:
+        definition = self.pool.definitions[group.task]
+        return Asked(group.group, group.task, group.purpose, definition.category, k, definition.turns_total)
+
+    async def _measured(self, groups: Sequence[PlannedGroup], k: int, seconds: float) -> None:
         """Waits for a measurement of every group. Past the deadline the barrier decides what is missing."""
-        wanted, views = {group.group for group in groups}, self.views
+        wanted, views = {self._asked(group, k) for group in groups}, self.views
         if not await self.journal.wait("rollouts", lambda: wanted <= views.measured.keys(), seconds):
             late = len(wanted - views.measured.keys())
             logger.warning("%d of %d groups were not measured in time", late, len(wanted))
@@ -390,9 +394,11 @@ class Learner:
         temperature = self.rules.rollout.temperature
         if not groups or (str(version), TaskSet.HELDOUT.value, str(temperature)) in self.history.evaluated:
             return
-        await self._request(groups, epoch, step, self.rules.learner.evaluate_k, version)
-        await self._measured(groups, EVALUATION_SECONDS)
-        found = [self.views.measured[group.group] for group in groups if group.group in self.views.measured]
+        k = self.rules.learner.evaluate_k
+        await self._request(groups, epoch, step, k, version)
+        await self._measured(groups, k, EVALUATION_SECONDS)
+        asked, measured = [self._asked(group, k) for group in groups], self.views.measured
+        found = [measured[wanted] for wanted in asked if wanted in measured]
         results = tuple(EvaluatedTask(m.task, m.live, m.turns_passed, m.turns_total) for m in found)
         await self.journal.to_epochs(
             PolicyEvaluated(self.generation, version, TaskSet.HELDOUT, temperature, epoch, results)

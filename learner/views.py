@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from learner.history import History
 from learner.samples import TrajectoryBuffer
@@ -13,14 +13,26 @@ from streams.pool.fold import evolve, skip
 from streams.pool.state import PoolState
 
 
+class Asked(NamedTuple):
+    """What a group was asked for as. A measurement of the group as anything else answers nothing: its result has the
+    wrong K or total, and the barrier will not count it."""
+
+    group: str
+    task: str
+    purpose: str
+    category: str
+    k: int
+    turns_total: int
+
+
 @dataclass(slots=True)
 class Views:
-    """The learner's folds. Each reads one topic. measured: by group, a hint that a step may be complete."""
+    """The learner's folds. Each reads one topic. measured: a hint that a step may be complete."""
 
     history: History = field(default_factory=History)
     pool: PoolState = field(default_factory=PoolState)
     seals: SealLog = field(default_factory=SealLog)
-    measured: dict[str, TaskMeasured] = field(default_factory=dict)
+    measured: dict[Asked, TaskMeasured] = field(default_factory=dict)
     trajectories: TrajectoryBuffer = field(default_factory=TrajectoryBuffer)
 
     def folds(self) -> dict[Topic, Callable[[int, int, Any], None]]:
@@ -39,7 +51,7 @@ class Views:
 
     def forget_measured(self, before: int) -> None:
         """Lets go of the measurements of earlier steps."""
-        self.measured = {group: event for group, event in self.measured.items() if event.step >= before}
+        self.measured = {asked: event for asked, event in self.measured.items() if event.step >= before}
 
     def _on_epochs(self, _: int, offset: int, event: Any) -> None:
         if event is not None:
@@ -54,4 +66,6 @@ class Views:
 
     def _on_measured(self, _: int, __: int, event: Any) -> None:
         if isinstance(event, TaskMeasured):
-            self.measured.setdefault(event.group, event)
+            k = event.live + event.failed
+            asked = Asked(event.group, event.task, event.purpose, event.category, k, event.turns_total)
+            self.measured.setdefault(asked, event)
