@@ -95,7 +95,10 @@ def rise_line(rise: Rise) -> str:
 def print_summary(summary: RunSummary, console: Console | None = None) -> None:
     """The last tables and the rises, on stdout."""
     out = console or _console(stderr=False)
-    out.print(epoch_table(summary.epochs), "", reason_table(summary.epochs), "", sep="\n")
+    out.print(epoch_table(summary.epochs), "", sep="\n")
+    reasons = reason_table(summary.epochs)
+    if reasons.row_count:
+        out.print(reasons, "", sep="\n")
     for rise in summary.rises:
         out.print(Text(rise_line(rise)))
     for alarm in summary.alarms:
