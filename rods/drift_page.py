@@ -9,7 +9,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from rods.charts import STYLE, BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, Chart
+from rods.charts import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, STYLE, Chart
 from rods.report import TEMPLATES
 from streams.audit.drift import DriftReport, EpochDrift
 from streams.audit.findings import DriftLimits, Finding

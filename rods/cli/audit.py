@@ -2,7 +2,7 @@
 
 import typer
 
-from rods.cli import audit_drift, audit_replay, audit_verify
+from rods.cli import audit_drift, audit_replay, audit_verify, audit_what_if
 
 app = typer.Typer(no_args_is_help=True, help="Whether a run's decisions follow from its facts, and how it drifted.")
 
@@ -15,3 +15,4 @@ def _audit() -> None:
 app.command("drift")(audit_drift.drift)
 app.command("replay")(audit_replay.replay)
 app.command("verify")(audit_verify.verify)
+app.command("what-if")(audit_what_if.what_if)
