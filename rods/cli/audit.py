@@ -2,7 +2,7 @@
 
 import typer
 
-from rods.cli import audit_drift, audit_replay, audit_verify, audit_what_if
+from rods.cli import audit_diff, audit_drift, audit_replay, audit_verify, audit_what_if
 
 app = typer.Typer(no_args_is_help=True, help="Whether a run's decisions follow from its facts, and how it drifted.")
 
@@ -12,6 +12,7 @@ def _audit() -> None:
     """Reads an archive or a live cluster."""
 
 
+app.command("diff")(audit_diff.diff)
 app.command("drift")(audit_drift.drift)
 app.command("replay")(audit_replay.replay)
 app.command("verify")(audit_verify.verify)

@@ -10,8 +10,6 @@ from streams.audit.reasons import StepSide, why_kept, why_no_seed, why_not_injec
 from streams.pool.evidence import Evidence
 from streams.pool.state import PoolState
 
-__all__ = ["Change", "Decided", "EpochChanges", "StepSide", "compare_boundaries", "compare_step"]
-
 _DRIFT = frozenset({RetirementRule.DRIFT_LOW.value, RetirementRule.DRIFT_HIGH.value})
 _TWO_VISITS = 2
 

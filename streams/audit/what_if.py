@@ -26,9 +26,10 @@ from schemas.rollouts import BarrierReached, Purpose
 from schemas.rules import Rules
 from schemas.seals import PartitionSealed, SealedGroup, SelectedSeed
 from schemas.topics import Topic
-from streams.audit.changes import Decided, EpochChanges, StepSide, compare_boundaries, compare_step
+from streams.audit.changes import Decided, EpochChanges, compare_boundaries, compare_step
 from streams.audit.errors import AuditError
 from streams.audit.overlay import Overlay
+from streams.audit.reasons import StepSide
 from streams.audit.sealed import SealedPass
 from streams.audit.source import LogSource, events
 from streams.errors import StreamError
