@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rods.cli import archive, audit, doctor, learn, pool, run, services, tasks
+from rods.cli import archive, audit, doctor, learn, pool, run, services, tasks, trace
 from rods.errors import UserError
 
 USER_ERROR = 2
@@ -19,6 +19,7 @@ app = typer.Typer(
 )
 app.command("run")(run.run)
 app.command("doctor")(doctor.doctor)
+app.command("trace")(trace.trace)
 app.add_typer(tasks.app, name="tasks")
 app.add_typer(pool.app, name="pool")
 app.add_typer(learn.app, name="learn")
