@@ -34,14 +34,12 @@ def compare_heads(
             name = f"{head.topic[:40]}/{head.partition}"
             yield archive_fault(FaultKind.HEAD, "", f"the archive lacks the partition {name}, which the heads know")
             continue
-        if len(scan.entries) < head.segments:
-            meaning = f"the archive ends before offset {scan.end}, and the heads say that it held {head.next_offset}"
-            last = head.next_offset - 1
-            yield scan.place.fault(FaultKind.HEAD, MANIFEST, scan.end, meaning, max(last, scan.end))
+        if scan.end < head.next_offset:
+            meaning = f"the archive ends before offset {scan.end}, and the heads were taken at {head.next_offset}"
+            yield scan.place.fault(FaultKind.HEAD, MANIFEST, scan.end, meaning, head.next_offset - 1)
         elif chain_of(scan.entries[: head.segments]) != head.chain:
             meaning = "the chain up to here is not the one that the heads were taken of: it was sealed anew"
-            first = scan.entries[0].first if scan.entries else 0
-            yield scan.place.fault(FaultKind.HEAD, MANIFEST, first, meaning, max(head.next_offset - 1, first))
+            yield scan.place.fault(FaultKind.HEAD, MANIFEST, 0, meaning, max(head.next_offset - 1, 0))
     if len(cuts) < heads.cuts or (heads.cuts and cuts[heads.cuts - 1].sha256 != heads.cuts_chain):
         yield archive_fault(FaultKind.HEAD, "cuts.jsonl", "its cuts are not those that the heads know")
     del archive

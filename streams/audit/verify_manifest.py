@@ -101,7 +101,7 @@ def _read_lines(scan: PartitionScan, data: bytes) -> None:
 def _link_faults(scan: PartitionScan, number: int, segment: Segment) -> Iterator[Fault]:
     """What is wrong between an entry and the one before it."""
     before = scan.entries[-1] if scan.entries else None
-    expected = before.last + 1 if before else segment.first
+    expected = before.last + 1 if before else 0
     if segment.first > expected:
         meaning = f"offsets {expected} to {segment.first - 1} are missing before line {number}"
         yield scan.place.fault(FaultKind.GAP, MANIFEST, expected, meaning, segment.first - 1)
