@@ -6,7 +6,7 @@ Type mapping: str string, int long, float double, bool boolean, bytes bytes, ``X
 
 import types
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, make_dataclass
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 NAMESPACE = "rods.events"
@@ -81,17 +81,33 @@ def encoder(record_type: type[Any]) -> Convert:
 
 
 def decoder(record_type: type[Any]) -> Convert:
-    """A function from the dict that fastavro reads to an instance."""
+    """A function from the dict that fastavro reads, which it may change, to an instance."""
     hints = get_type_hints(record_type)
     converts = [(f.name, _convert(hints[f.name], decoder, tuple)) for f in fields(record_type)]
     rich = [(name, convert) for name, convert in converts if convert is not None]
+    twin = _twin(record_type)
 
     def decode(record: dict[str, Any]) -> Any:
         for name, convert in rich:
             record[name] = convert(record[name])
-        return record_type(**record)
+        value = twin(**record)
+        if twin is not record_type:
+            value.__class__ = record_type
+        return value
 
     return decode
+
+
+def _twin(record_type: type[Any]) -> Any:
+    """A class whose instances become ones of a frozen type by a change of class, for a third of the time.
+
+    The constructor of a frozen dataclass goes through ``object.__setattr__`` for each field; the twin has the same
+    slots and is not frozen. A type without slots, or with more to do than to hold its fields, is its own twin.
+    """
+    names = [field.name for field in fields(record_type)]
+    if list(getattr(record_type, "__slots__", ())) != names or hasattr(record_type, "__post_init__"):
+        return record_type
+    return make_dataclass(f"_{record_type.__name__}", names, slots=True, eq=False, repr=False)
 
 
 def _in_order(value: dict[str, Any]) -> dict[str, Any]:
@@ -116,7 +132,7 @@ def _convert(
         item = _convert(get_args(hint)[0], build, sequence, mapping)
         if item is None:
             return sequence
-        return lambda values: tuple([item(value) for value in values])
+        return lambda values: tuple(map(item, values))
     if get_origin(hint) is dict:
         if get_args(hint)[1] not in _PRIMITIVES:
             raise TypeError(f"maps hold plain values only, not {hint!r}")

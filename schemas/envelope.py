@@ -4,12 +4,14 @@ Pure code builds events with the `UNSTAMPED` envelope; the shell stamps them wit
 run, kind and natural key, so that emitting a derived event again gives the same bytes.
 """
 
+import hashlib
 import uuid
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import ClassVar, Protocol, TypeVar
 
 _NAMESPACE = uuid.UUID("6f1d1c7e-5e4b-5d0a-9a53-0d6b5c1f2a90")
+_VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
 
 
 class Producer(StrEnum):
@@ -60,9 +62,15 @@ E = TypeVar("E", bound=Event)
 
 
 def event_id(run_id: str, kind: str, natural_key: tuple[str, ...]) -> str:
-    """The UUIDv5 of run, kind and natural key; parts are joined unambiguously."""
+    """The UUIDv5 (RFC 9562) of run, kind and natural key; parts are joined unambiguously.
+
+    Laid out here, since ``uuid.uuid5`` takes three times as long and every derived event needs one.
+    """
     parts = (run_id, kind, *natural_key)
-    return str(uuid.uuid5(_NAMESPACE, "".join(f"{len(part)}:{part}" for part in parts)))
+    name = "".join([f"{len(part)}:{part}" for part in parts])
+    digest = hashlib.sha1(_NAMESPACE.bytes + name.encode(), usedforsecurity=False).hexdigest()
+    variant = _VARIANT[digest[16]]
+    return f"{digest[:8]}-{digest[8:12]}-5{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:32]}"
 
 
 def stamp(
@@ -75,15 +83,39 @@ def stamp(
     correlation_id: str | None = None,
 ) -> E:
     """The event with its envelope. Without a correlation id it takes the cause's."""
-    envelope = Envelope(
-        event_id=event_id(run_id, event.KIND, event.natural_key),
+    key = (event.KIND, event.natural_key)
+    envelope = stamped_envelope(
+        *key, run_id=run_id, occurred_at=occurred_at, producer=producer, cause=cause, correlation_id=correlation_id
+    )
+    return replace(event, envelope=envelope)  # type: ignore[type-var]
+
+
+def stamped_envelope(
+    kind: str,
+    natural_key: tuple[str, ...],
+    *,
+    run_id: str,
+    occurred_at: int,
+    producer: str,
+    cause: Envelope | None = None,
+    correlation_id: str | None = None,
+) -> Envelope:
+    """The envelope that `stamp` gives an event of this kind and key."""
+    return Envelope(
+        event_id=event_id(run_id, kind, natural_key),
         run_id=run_id,
         occurred_at=occurred_at,
         producer=producer,
         causation_id=cause.event_id if cause else None,
         correlation_id=correlation_id if correlation_id is not None else (cause.correlation_id if cause else None),
     )
-    return replace(event, envelope=envelope)  # type: ignore[type-var]
+
+
+def derived_envelope(kind: str, natural_key: tuple[str, ...], cause: Envelope, producer: str) -> Envelope:
+    """The envelope that `derive` gives an event of this kind and key."""
+    return stamped_envelope(
+        kind, natural_key, run_id=cause.run_id, occurred_at=cause.occurred_at, producer=producer, cause=cause
+    )
 
 
 def derive(event: E, cause: Envelope, producer: str, correlation_id: str | None = None) -> E:

@@ -7,6 +7,7 @@ shows a variance above zero for half of the constant vectors; integers never do.
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from math import lcm
 from typing import NamedTuple
 
@@ -33,6 +34,48 @@ class Moments(NamedTuple):
             return Fraction(0)
         spread = self.n * self.sum_squares - self.sum_passed * self.sum_passed
         return Fraction(spread, self.n * (self.n - 1) * self.turns_total * self.turns_total)
+
+    def above(self, threshold: Decimal) -> bool:
+        """Whether the mean is above a threshold, exactly; as `above`, without making the fraction."""
+        numerator, denominator = _ratio(threshold)
+        return self.sum_passed * denominator > numerator * self.n * self.turns_total
+
+    def below(self, threshold: Decimal) -> bool:
+        """Whether the mean is below a threshold, exactly."""
+        numerator, denominator = _ratio(threshold)
+        return self.sum_passed * denominator < numerator * self.n * self.turns_total
+
+    def varies_above(self, threshold: Decimal) -> bool:
+        """Whether the sample variance is above a threshold, exactly."""
+        if self.n < 2:
+            return threshold < 0
+        numerator, denominator = _ratio(threshold)
+        spread = self.n * self.sum_squares - self.sum_passed * self.sum_passed
+        return spread * denominator > numerator * self.n * (self.n - 1) * self.turns_total * self.turns_total
+
+    @property
+    def shown(self) -> "Shown":
+        """The nearest floats of mean, φ and sample variance: each one division of integers, which rounds correctly
+        whether in lowest terms or not."""
+        whole = self.n * self.turns_total
+        mean, phi = self.sum_passed / whole, 4 * self.sum_passed * (whole - self.sum_passed) / (whole * whole)
+        if self.n < 2:
+            return Shown(mean, phi, 0.0)
+        spread = self.n * self.sum_squares - self.sum_passed * self.sum_passed
+        return Shown(mean, phi, spread / (whole * self.turns_total * (self.n - 1)))
+
+
+class Shown(NamedTuple):
+    """What people see of a group with at least one live slot."""
+
+    mean: float
+    phi: float
+    variance: float
+
+
+@lru_cache(maxsize=64)
+def _ratio(threshold: Decimal) -> tuple[int, int]:
+    return threshold.as_integer_ratio()
 
 
 def moments(passed: Sequence[int], turns_total: int) -> Moments:
@@ -72,13 +115,13 @@ def phi_of(mean: Fraction) -> Fraction:
 
 def above(value: Fraction, threshold: Decimal) -> bool:
     """Whether value > threshold, exactly."""
-    numerator, denominator = threshold.as_integer_ratio()
+    numerator, denominator = _ratio(threshold)
     return value.numerator * denominator > numerator * value.denominator
 
 
 def below(value: Fraction, threshold: Decimal) -> bool:
     """Whether value < threshold, exactly."""
-    numerator, denominator = threshold.as_integer_ratio()
+    numerator, denominator = _ratio(threshold)
     return value.numerator * denominator < numerator * value.denominator
 
 

@@ -11,6 +11,7 @@ from schemas.seals import PartitionSealed
 from streams.assembly import Assembly, assemble
 from streams.errors import UnassembledSealError
 from streams.measure.barrier import parsed_rules
+from streams.measure.grown import Grown
 from streams.measure.state import Counts, MeasureState
 
 
@@ -58,6 +59,6 @@ def restored(state: MeasureState, seal: PartitionSealed) -> MeasureState:
         generation=seal.generation,
         rules=rules,
         tasks=tasks,
-        results={},
+        results=Grown(),
         counts=Counts(),
     )

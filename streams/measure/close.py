@@ -7,6 +7,7 @@ from schemas.envelope import Producer, derive
 from schemas.rollouts import BarrierReached, ExpectedGroup, RolloutFinished
 from schemas.rules import Rules
 from schemas.seals import PartitionSealed, SealedGroup, TaskState
+from streams.measure.grown import Grown
 from streams.measure.outcome import DIGEST_LENGTH, Outcome, missing, outcome_of
 from streams.measure.seal import sealed
 from streams.measure.state import Counts, Evolved, MeasureState, Refusal, Result, Shape
@@ -26,7 +27,7 @@ def close(state: MeasureState, offset: int, barrier: BarrierReached, rules: Rule
         step=barrier.step,
         rules=rules,
         tasks={**state.tasks, **{group.task: group.state for group in groups}},
-        results={},
+        results=Grown(),
         counts=Counts(),
     )
     whole = tuple(sorted(closed.tasks.values(), key=lambda task: task.task)) if barrier.last_of_epoch else ()
@@ -64,7 +65,7 @@ def _group(
         policy_versions=tuple([slot.policy_version for slot in slots]) or (0,) * expected.k,
         trajectories=tuple([slot.trajectory[:DIGEST_LENGTH] for slot in slots]) or ("",) * expected.k,
         zone=zone.value,
-        boundary=bool(outcome.live) and is_boundary(task.window, zone, rules),
+        boundary=outcome.moments.n > 0 and is_boundary(task.window, zone, rules),
         state=task,
     )
 

@@ -14,12 +14,11 @@ TaskMeasured for an accepted result, the PartitionSealed that answers a barrier,
 from dataclasses import replace
 from typing import Any
 
-from schemas.envelope import Event, Producer, derive
+from schemas.envelope import Event, Producer, derived_envelope
 from schemas.epochs import LearnerStarted
 from schemas.rollouts import BarrierReached, Purpose, RolloutFinished, TaskMeasured
 from schemas.topics import Topic
 from streams.errors import OffsetGapError
-from streams.exact import phi_of, shown
 from streams.measure.barrier import MAX_ATTEMPTS, MAX_NAME_LENGTH, MAX_TURNS, invalid, parsed_rules
 from streams.measure.close import close
 from streams.measure.outcome import Outcome, outcome_of
@@ -56,7 +55,7 @@ def skip(state: MeasureState, offset: int) -> MeasureState:
 def _advanced(state: MeasureState, offset: int) -> MeasureState:
     if offset > state.next_offset:
         raise OffsetGapError(Topic.ROLLOUTS, state.partition, state.next_offset, offset)
-    return replace(state, next_offset=offset + 1)
+    return state.moved(offset + 1, state.results)
 
 
 def _fenced(state: MeasureState, generation: int) -> MeasureState:
@@ -84,7 +83,7 @@ def _result(state: MeasureState, offset: int, event: RolloutFinished) -> Evolved
         return Evolved(state.counting(duplicate=1))
     if len(state.results) >= MAX_OPEN_RESULTS:
         return _refuse(state, offset, event, f"more than {MAX_OPEN_RESULTS} results of one step on one partition")
-    state = replace(state, results={**state.results, shape: Result(offset, event)})
+    state = state.moved(state.next_offset, state.results.adding(shape, Result(offset, event)))
     return Evolved(state, _measured(state, event))
 
 
@@ -114,17 +113,17 @@ def _measured(state: MeasureState, event: RolloutFinished) -> TaskMeasured:
 
 def _view(event: RolloutFinished, outcome: Outcome, *, visits: int, zone: str) -> TaskMeasured:
     figures = outcome.moments
-    mean = figures.mean if figures.n else None
-    view = TaskMeasured(
+    shown = figures.shown if figures.n else None
+    return TaskMeasured(
         group=event.group,
         epoch=event.epoch,
         step=event.step,
         task=event.task,
         purpose=event.purpose,
         category=event.category,
-        mean=None if mean is None else shown(mean),
-        phi=None if mean is None else shown(phi_of(mean)),
-        variance=None if mean is None else shown(figures.variance),
+        mean=shown.mean if shown else None,
+        phi=shown.phi if shown else None,
+        variance=shown.variance if shown else None,
         live=figures.n,
         failed=event.k - figures.n,
         turns_passed=figures.sum_passed,
@@ -132,8 +131,8 @@ def _view(event: RolloutFinished, outcome: Outcome, *, visits: int, zone: str) -
         visits=visits,
         zone=zone,
         policy_version=max([slot.policy_version for slot in event.slots]),
+        envelope=derived_envelope(TaskMeasured.KIND, (event.group,), event.envelope, Producer.MEASURE),
     )
-    return derive(view, event.envelope, Producer.MEASURE)
 
 
 def _barrier(state: MeasureState, offset: int, event: BarrierReached) -> Evolved:

@@ -12,6 +12,7 @@ from schemas.envelope import Event
 from schemas.rollouts import RolloutFinished, TaskMeasured
 from schemas.rules import Rules
 from schemas.seals import PartitionSealed, TaskState
+from streams.measure.grown import Grown
 
 
 class Shape(NamedTuple):
@@ -63,8 +64,23 @@ class MeasureState:
     generation: int = 0
     rules: Rules = field(default_factory=Rules)
     tasks: Mapping[str, TaskState] = field(default_factory=dict)
-    results: Mapping[Shape, Result] = field(default_factory=dict)
+    results: Grown[Shape, Result] = field(default_factory=Grown)
     counts: Counts = Counts()
+
+    def moved(self, next_offset: int, results: Grown[Shape, Result]) -> "MeasureState":
+        """The state after an event that changes nothing else. As ``replace``, in half the time."""
+        return MeasureState(
+            self.partition,
+            self.partitions,
+            next_offset,
+            self.epoch,
+            self.step,
+            self.generation,
+            self.rules,
+            self.tasks,
+            results,
+            self.counts,
+        )
 
     def counting(
         self, *, late: int = 0, duplicate: int = 0, refused: int = 0, unexpected: int = 0, superseded: int = 0

@@ -124,3 +124,10 @@ def test_content_is_neither_id_nor_parent() -> None:
 def test_a_trajectory_digest_tells_where_one_part_ends() -> None:
     assert trajectory_digest((), (), b"a", "b") != trajectory_digest((), (), b"ab", "")
     assert trajectory_digest((1,), (), b"", "") != trajectory_digest((), (), (1).to_bytes(8, "little"), "")
+
+
+@given(st.text(max_size=8), st.text(max_size=8), PARTS)
+def test_an_event_id_is_the_uuid5_of_its_parts_with_their_lengths(run: str, kind: str, key: tuple[str, ...]) -> None:
+    namespace = uuid.UUID("6f1d1c7e-5e4b-5d0a-9a53-0d6b5c1f2a90")
+    name = "".join(f"{len(part)}:{part}" for part in (run, kind, *key))
+    assert event_id(run, kind, key) == str(uuid.uuid5(namespace, name))

@@ -76,3 +76,32 @@ def test_other_texts_are_no_rationals(text: str) -> None:
 
 def test_shown_is_the_nearest_float() -> None:
     assert shown(Fraction(1, 3)) == 1 / 3
+
+
+GROUPS = st.integers(1, 9).flatmap(
+    lambda t: st.tuples(st.just(t), st.lists(st.integers(0, t), min_size=1, max_size=40))
+)
+THRESHOLDS = st.decimals(0, 1, places=3)
+
+
+@given(GROUPS)
+def test_the_floats_shown_are_those_of_the_fractions(drawn: tuple[int, list[int]]) -> None:
+    found = moments(drawn[1], drawn[0])
+    assert found.shown == (shown(found.mean), shown(phi_of(found.mean)), shown(found.variance))
+
+
+@given(GROUPS, THRESHOLDS)
+def test_moments_compare_as_their_fractions_do(drawn: tuple[int, list[int]], threshold: Decimal) -> None:
+    found = moments(drawn[1], drawn[0])
+    assert found.above(threshold) == above(found.mean, threshold)
+    assert found.below(threshold) == below(found.mean, threshold)
+    assert found.varies_above(threshold) == above(found.variance, threshold)
+
+
+def test_moments_at_a_threshold_are_on_neither_side() -> None:
+    found = moments([1, 4, 4, 4, 4], 4)
+    assert (
+        found.mean == Fraction(Decimal("0.85"))
+        and not found.above(Decimal("0.85"))
+        and not found.below(Decimal("0.85"))
+    )

@@ -8,6 +8,7 @@ from schemas.topics import Topic
 from streams.errors import OffsetGapError
 from streams.measure.agent import MeasureAgent
 from streams.measure.state import MeasureState
+from streams.outbox import BURST_SECONDS
 from streams.session import MeasurePosition, Session
 from tests.streams.live_stream import Live, delivery
 from tests.streams.rollout_log import barrier, expected, result
@@ -23,9 +24,10 @@ class Measure(Live):
         await self.agent.take(self.stream, arrived)
 
 
-async def test_a_view_leaves_at_once_and_acknowledges_nothing() -> None:
+async def test_a_view_leaves_by_itself_and_acknowledges_nothing() -> None:
     live = Measure()
     await live.take(0, result())
+    await asyncio.sleep(3 * BURST_SECONDS)
     assert [view.task for view in live.producer.events(Topic.MEASUREMENTS)] == ["t"]
     assert live.stream.acked == []
 
@@ -41,6 +43,7 @@ async def test_a_seal_acknowledges_everything_before_it() -> None:
 async def test_nothing_is_acknowledged_before_the_broker_has_the_seal() -> None:
     live = Measure()
     await live.take(0, result())
+    await live.outbox.settled()
     live.producer.hold = True
     task = asyncio.create_task(live.take(1, barrier(expected())))
     await asyncio.sleep(0.01)
@@ -106,6 +109,7 @@ async def test_an_agent_waits_for_the_session_after_a_rebalance() -> None:
     assert not task.done()
     live.gate.open(live.session)
     await task
+    await live.outbox.settled()
     assert len(live.producer.sent) == 1
 
 
@@ -119,6 +123,7 @@ async def test_a_second_delivery_that_no_seal_covers_is_not_acknowledged() -> No
     live = Measure()
     await live.take(0, result())
     await live.take(0, result())
+    await live.outbox.settled()
     assert live.stream.acked == [] and len(live.producer.sent) == 1
 
 

@@ -8,8 +8,9 @@ from schemas.rollouts import RolloutFinished, Slot
 from schemas.rules import MeasureRules, PoolRules, Rules
 from schemas.seals import Zone
 from streams.errors import OffsetGapError
-from streams.measure.fold import evolve, skip
-from streams.measure.state import Counts, MeasureState
+from streams.measure.fold import MAX_OPEN_RESULTS, evolve, skip
+from streams.measure.grown import Grown
+from streams.measure.state import Counts, MeasureState, Result, Shape
 from tests.streams.rollout_log import barrier, expected, failed, folded, group_of, live, result, seal_of, seals, started
 
 EXPECTED = expected()
@@ -322,8 +323,10 @@ def test_every_count_starts_anew_after_a_seal() -> None:
 
 
 def test_a_hostile_number_of_results_is_bounded() -> None:
-    state = MeasureState(0, results={(str(i),): None for i in range(8192)})  # type: ignore[misc]
-    assert "more than" in evolve(state, 0, result()).refusals[0].reason
+    results: Grown[Shape, Result] = Grown()
+    for number in range(MAX_OPEN_RESULTS):
+        results = results.adding(Shape(str(number), "t", "train", 4, 2, "base"), Result(0, result()))
+    assert "more than" in evolve(MeasureState(0, results=results), 0, result()).refusals[0].reason
 
 
 def test_seals_survive_the_codec() -> None:
