@@ -35,6 +35,7 @@ PURE = (
     "streams/measure/barrier.py",
     "streams/measure/close.py",
     "streams/measure/fold.py",
+    "streams/measure/grown.py",
     "streams/measure/outcome.py",
     "streams/measure/seal.py",
     "streams/measure/state.py",
