@@ -1,46 +1,64 @@
-"""``rods pool``: the pool of a run at an epoch, from its archive alone."""
+"""``rods pool``: the pool of a run at an epoch, from its log alone."""
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rods.errors import UserError
+from rods.cli.run_log import Broker, Json, Prefix, Run, audit_errors, open_log
+
+if TYPE_CHECKING:
+    from streams.pool.replay import ReplayedPool
 
 app = typer.Typer(no_args_is_help=True, help="The pool of a run at an epoch.")
 
-
-@app.callback()
-def _pool() -> None:
-    """The pool of a run at an epoch."""
+AtEpoch = Annotated[int | None, typer.Option("--at-epoch", min=0, help="after this epoch [default: last]")]
 
 
 @app.command("show")
 def show(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="a run folder")],
-    at_epoch: Annotated[int | None, typer.Option("--at-epoch", help="after this epoch [default: last]")] = None,
+    run: Run = None,
+    at_epoch: AtEpoch = None,
+    broker: Broker = None,
+    prefix: Prefix = "rods.",
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines: one header, then one line per task")] = False,
 ) -> None:
-    """Shows members, queue and digest, recomputed by folding the archive. Exit code 1: the recorded digest differs."""
-    from rods.run_folder import RunFolder
-    from streams.archive.errors import ArchiveError
-    from streams.pool.replay import replay_pools
-
-    folder = RunFolder(run)
-    folder.check_format()
-    chosen = None
-    try:
-        for replayed in replay_pools(folder.archive):
-            if at_epoch is None or replayed.epoch == at_epoch:
-                chosen = replayed
-    except ArchiveError as error:
-        raise UserError(str(error)) from error
-    if chosen is None:
-        which = "no pool" if at_epoch is None else f"no pool of epoch {at_epoch}"
-        raise UserError(f"the archive of {run} holds {which}")
-    lines = [json.dumps(chosen.header()), *(json.dumps(row) for row in chosen.rows())] if as_json else chosen.lines()
+    """Shows members, queue and digest, recomputed from the log. Exit code 1: the recorded digest differs."""
+    found = _pool(run, at_epoch, broker, prefix)
+    lines = [json.dumps(found.header()), *(json.dumps(row) for row in found.rows())] if as_json else found.lines()
     for line in lines:
         typer.echo(line)
-    if not chosen.agrees:
+    if not found.agrees:
         raise typer.Exit(1)
+
+
+@app.command("export")
+def export(
+    run: Run = None,
+    at_epoch: AtEpoch = None,
+    to: Annotated[Path, typer.Option("--to", help="the folder that takes the files")] = Path(),
+    broker: Broker = None,
+    prefix: Prefix = "rods.",
+    as_json: Json = False,
+) -> None:
+    """Writes the pool as JSON lines and Parquet, for other trainers. Exit code 1: the recorded digest differs."""
+    from rods.errors import UserError
+    from streams.pool.materialise import write_pool
+
+    found = _pool(run, at_epoch, broker, prefix)
+    try:
+        lines = write_pool(to, found.recorded, found.state)
+    except OSError as error:
+        raise UserError(f"{to} cannot be written to: {error.strerror}") from error
+    document = {**found.header(), "jsonl": str(lines), "parquet": str(lines.with_suffix(".parquet"))}
+    typer.echo(json.dumps(document) if as_json else f"{document['jsonl']}\n{document['parquet']}")
+    if not found.agrees:
+        raise typer.Exit(1)
+
+
+def _pool(run: Path | None, epoch: int | None, broker: str | None, prefix: str) -> "ReplayedPool":
+    from streams.audit.pool_epoch import pool_of
+
+    with audit_errors():
+        return pool_of(open_log(run, broker, prefix), epoch)

@@ -1,6 +1,6 @@
 """The pool recomputed from an archive: the same fold and the same decisions, from the log alone."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,6 +75,36 @@ class ReplayedPool:
             "parent": definition.parent,
             "since": member.since if member else None,
         }
+
+
+def pool_at(
+    pool: Iterable[tuple[int, Any]], seals: Callable[[BoundaryOpened], Iterable[tuple[int, Any]]], epoch: int
+) -> ReplayedPool | None:
+    """The pool after an epoch, from the events of `rods.pool` with their offsets (None: no event) up to there; None
+    where the log does not close that boundary. Only this boundary is decided again, over the epoch's seals and
+    selections, which are asked for once. Raises ValueError where they are not those that the boundary names."""
+    state, decided = PoolState(), None
+    for offset, event in pool:
+        if event is None:
+            state = skip(state, offset)
+            continue
+        state = evolve(state, offset, event)
+        if isinstance(event, BoundaryOpened) and event.epoch == epoch and state.boundary is event and state.cut:
+            log = _epoch_seals(seals(event)) if epoch else SealLog()
+            decided = decide_boundary(state.cut, event, log.evidence(epoch, event.last_step), event.generation)
+        if decided is not None and isinstance(event, PoolMaterialized) and state.materialized is event:
+            return ReplayedPool(event, decided.materialized, state)
+    return None
+
+
+def _epoch_seals(seals: Iterable[tuple[int, Any]]) -> SealLog:
+    """A log that begins with the first step of the given events."""
+    log = SealLog()
+    for offset, event in seals:
+        if event is not None:
+            log.closed = log.closed or event.step - 1
+            log.evolve(offset, event)
+    return log
 
 
 def replay_pools(archive: Path) -> Iterator[ReplayedPool]:
