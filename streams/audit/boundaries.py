@@ -17,11 +17,11 @@ from schemas.pool import (
     TaskRetired,
     VariantVerified,
 )
-from schemas.rules import Rules
 from schemas.topics import Topic
 from streams.audit.divergence import ABSENT, UNDECIDED, Divergence, Stage, difference, shown
 from streams.audit.sealed import SealedPass
 from streams.audit.source import LogSource, Placed, events
+from streams.measure.barrier import parsed_rules
 from streams.pool.decide import BoundaryDecision, decide_boundary
 from streams.pool.fold import evolve, skip
 from streams.pool.state import PoolState
@@ -135,7 +135,11 @@ class BoundaryPass:
         if event.epoch and not self.sealed.advance(event.last_step):
             self._add(offset, event.epoch, event.last_step, what, "last_step", str(event.last_step), ABSENT)
             return
-        included = max(0, event.last_step - Rules.parse(event.rules).synthesis.lag_steps)
+        rules = parsed_rules(event.rules)
+        if rules is None:
+            self._add(offset, event.epoch, event.last_step, what, "rules", shown(event.rules), "rules that parse")
+            return
+        included = max(0, event.last_step - rules.synthesis.lag_steps)
         if event.last_seed_step != included:
             self._add(
                 offset, event.epoch, event.last_step, what, "last_seed_step", str(event.last_seed_step), str(included)

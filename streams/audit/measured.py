@@ -80,7 +80,7 @@ class MeasureJob:
                     )
         except OffsetGapError as error:
             measured.problem = str(error)
-        if views:
+        if views and not measured.problem:
             views.finish()
         return measured
 

@@ -5,12 +5,12 @@ Each fold reads the recorded events, so that a divergence at one step does not r
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from schemas.seals import BoundarySeedSelected, PartitionSealed, SelectionClosed
 from schemas.topics import Topic
 from streams.audit.divergence import ABSENT, Divergence, Stage, difference, shown
-from streams.audit.errors import AuditError
 from streams.audit.source import LogSource, Placed, events
 from streams.errors import StreamError
 from streams.pool.evidence import SealLog
@@ -50,7 +50,6 @@ class SealedPass:
         self.selections: list[RecordedSelection] = []
         self.seeds: dict[tuple[int, str], BoundarySeedSelected] = {}
         self.divergences: list[Divergence] = []
-        self.problem = ""
         self._events: Iterator[Placed] = self._read()
 
     def _read(self) -> Iterator[Placed]:
@@ -103,7 +102,9 @@ class SealedPass:
         try:
             selected = evolve(before, offset, event)
         except StreamError as error:
-            raise AuditError(str(error)) from error
+            self._add(offset, event, "", event.KIND, str(error))
+            self._events = iter(())
+            return
         self.state = selected.state
         self.log.evolve(offset, event)
         if isinstance(event, SelectionClosed):
@@ -118,7 +119,8 @@ class SealedPass:
             return
         self.selections.append(RecordedSelection(offset, event.epoch, event.step, event.digest))
         if before.proposed is None or before.proposed.step != event.step:
-            self._add(offset, event, "", "a selection", f"{ABSENT}: its seals are not whole")
+            why = f"{ABSENT}: step {before.closed + 1} is next, and a step is selected once its seals are whole"
+            self._add(offset, replace(event, step=before.closed + 1), "step", str(event.step), why)
             return
         found = difference(value, before.proposed)
         if found is not None:
@@ -133,7 +135,7 @@ class SealedPass:
     def _add(
         self,
         offset: int,
-        event: SelectionClosed,
+        event: PartitionSealed | SelectionClosed,
         path: str,
         recorded: str,
         recomputed: str,
@@ -156,8 +158,12 @@ class SealedPass:
         )
 
 
-def _task_at(event: SelectionClosed, path: str) -> str:
+def _task_at(event: PartitionSealed | SelectionClosed, path: str) -> str:
     """The task of the seed that a path leads to."""
-    if path.startswith("seeds[") and (number := int(path[6 : path.index("]")])) < len(event.seeds):
+    if (
+        isinstance(event, SelectionClosed)
+        and path.startswith("seeds[")
+        and (number := int(path[6 : path.index("]")])) < len(event.seeds)
+    ):
         return event.seeds[number].task
     return ""

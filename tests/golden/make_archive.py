@@ -6,6 +6,7 @@ A golden archive is written once and never changed: it must replay whatever the 
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from schemas.topics import Topic
@@ -34,7 +35,17 @@ RUNS: dict[str, tuple[str, ...]] = {
         "rules.pool.protect_originals=false",
         "rules.pool.p_max=4",
     ),
+    "retiring": ("rules.pool.protect_originals=false", "rules.pool.drift_high=0.9"),
+    "retiring-otherwise": (
+        "rules.pool.protect_originals=false",
+        "rules.pool.drift_high=0.7",
+        "rules.pool.drift_low=0.1",
+        "rules.measure.alpha_low=0.3",
+        "rules.select.quota=1",
+    ),
 }
+LIGHT = frozenset({"retiring", "retiring-otherwise"})
+"""Two epochs, and without trajectories, as a log is once their retention is over."""
 
 
 def run(folder: Path, *assignments: str, epochs: int = 3) -> None:
@@ -46,10 +57,10 @@ def run(folder: Path, *assignments: str, epochs: int = 3) -> None:
     subprocess.run(command, check=True, capture_output=True)
 
 
-def compact(archive: Path, target: Path) -> None:
+def compact(archive: Path, target: Path, topics: Iterable[Topic] = Topic) -> None:
     """The same records, one segment a partition."""
     keep_schemas(target)
-    for topic in Topic:
+    for topic in topics:
         for partition in archived_partitions(archive, topic):
             records = PartitionArchive(target, topic, partition)
             for record in read_partition(archive, topic, partition):
@@ -61,8 +72,10 @@ def make(name: str) -> None:
     target = ARCHIVES / name
     assert not target.exists(), f"{target} is there already, and a golden archive never changes"
     with tempfile.TemporaryDirectory() as folder:
-        run(Path(folder) / "run", *RUNS[name])
-        compact(Path(folder) / "run" / "archive", target)
+        light = name in LIGHT
+        run(Path(folder) / "run", *RUNS[name], epochs=2 if light else 3)
+        topics = [topic for topic in Topic if not light or topic is not Topic.TRAJECTORIES]
+        compact(Path(folder) / "run" / "archive", target, topics)
 
 
 if __name__ == "__main__":

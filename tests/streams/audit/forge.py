@@ -1,0 +1,54 @@
+"""Archives with an edited record, sealed again from the edit on: what only a replay can find."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from schemas.codec import decode, encode
+from schemas.topics import Topic
+from streams.archive.partition import PartitionArchive, partition_folder
+from streams.archive.read import archived_partitions, read_partition
+
+GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "archives"
+DROP = object()
+Edit = Callable[[Any], Any]
+
+
+class Place(NamedTuple):
+    """Where a record stands."""
+
+    topic: Topic
+    partition: int
+    offset: int
+
+
+def forge(archive: Path, target: Path, place: Place, edit: Edit) -> Path:
+    """The archive with one event edited. An edit to `DROP` leaves the event out and closes the gap."""
+    shutil.copytree(archive, target, dirs_exist_ok=True)
+    shutil.rmtree(partition_folder(target, place.topic, place.partition))
+    _copy(archive, target, place.topic, place.partition, place, edit)
+    return target
+
+
+def _copy(archive: Path, target: Path, topic: Topic, partition: int, place: Place, edit: Edit) -> None:
+    copy, missing = PartitionArchive(target, topic, partition), 0
+    for record in read_partition(archive, topic, partition):
+        if Place(topic, partition, record.offset) == place:
+            edited = edit(decode(record.value or b""))
+            if edited is DROP:
+                missing = 1
+                continue
+            record = record._replace(value=edited if isinstance(edited, bytes) else encode(edited))
+        copy.add(record._replace(offset=record.offset - missing), 0.0)
+    copy.seal()
+
+
+def places(archive: Path, topic: Topic, wanted: Callable[[Any], bool]) -> list[tuple[Place, Any]]:
+    """The events of a topic that are wanted, and where they stand."""
+    return [
+        (Place(topic, partition, record.offset), event)
+        for partition in archived_partitions(archive, topic)
+        for record in read_partition(archive, topic, partition)
+        if wanted(event := decode(record.value or b""))
+    ]
