@@ -19,6 +19,7 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
+from producers.environments.sources import source_named
 from producers.errors import PoolBehindError, TaskUnknownError
 from producers.log import Outgoing, open_producer, publish, readable, refuse
 from producers.membership import Membership
@@ -27,7 +28,6 @@ from producers.process import run_until_signalled
 from producers.rollouts.backlog import Assigned, Backlog
 from producers.rollouts.policy_log import PolicyLog
 from producers.rollouts.runner import SCRIPTED, Delivery, GroupRunner, GroupTask, Weights, failed, policy_maker
-from producers.sources import open_source
 from producers.task_log import TaskLog
 from producers.work_thread import WorkThread
 from schemas.connection import Broker
@@ -62,7 +62,7 @@ class RolloutWorkerSettings:
 def run_rollout_worker(settings: RolloutWorkerSettings) -> None:
     """Works until the process is told to end (SIGTERM, SIGINT). Blocks. Raises TaskSourceError, PolicyFolderError,
     ProducerError, UnknownFingerprintError or KafkaError where it cannot go on."""
-    source = open_source(settings.source)
+    source = source_named(settings.source)
     thread = WorkThread("rollouts")
     runner = GroupRunner(source, policy_maker(settings.policy, settings.threads), settings.attempts_at_once)
     run_until_signalled(_Worker(settings, thread, runner).run, lambda: thread.busy)

@@ -19,12 +19,12 @@ from aiokafka import AIOKafkaProducer
 from pydantic import ValidationError
 
 from producers.environments.port import TaskSource
+from producers.environments.sources import source_named
 from producers.errors import PoolBehindError, TaskUnknownError
 from producers.log import Outgoing, open_producer, publish, readable, refuse
 from producers.membership import Membership
 from producers.offsets import TakenOffsets
 from producers.process import run_until_signalled
-from producers.sources import open_source
 from producers.synthesis.backend import Backend
 from producers.synthesis.pipeline import SeedTask, SynthesisOutcome, synthesise
 from producers.synthesis.recording import SeedRecording, record, record_error
@@ -53,7 +53,7 @@ def run_synthesis_worker(settings: SynthesisWorkerSettings) -> None:
     """Works until the process is told to end (SIGTERM, SIGINT). Blocks. Raises TaskSourceError, ProducerError,
     UnknownFingerprintError or KafkaError where it cannot go on."""
     thread = WorkThread("synthesis")
-    worker = _Worker(settings, thread, open_source(settings.source), RulesBackend())
+    worker = _Worker(settings, thread, source_named(settings.source), RulesBackend())
     run_until_signalled(worker.run, lambda: thread.busy)
 
 
