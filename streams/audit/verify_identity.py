@@ -78,7 +78,7 @@ def check_identity(expected: Expected, key: bytes | None, kind: str, record: dic
         return f"the event belongs to the run {envelope['run_id'][:80]!r}, and the log to {expected.run!r}"
     if envelope["event_id"] != event_id(envelope["run_id"], kind, natural_key(kind, record)):
         return "the event's id is not that of its run, kind and natural key"
-    if kind in _CARRY_THEIR_TASK and (wrong := _check_task(expected, key, record["task"])):
+    if kind in _CARRY_THEIR_TASK and (wrong := check_task(expected, key, record["task"])):
         return wrong
     special = _SPECIAL.get(kind)
     return special(expected, record) if special else None
@@ -94,7 +94,8 @@ def _value(record: dict[str, Any], name: str) -> Any:
     return record[outer][inner] if inner else record[outer]
 
 
-def _check_task(expected: Expected, key: bytes | None, task: str) -> str | None:
+def check_task(expected: Expected, key: bytes | None, task: str) -> str | None:
+    """What is wrong with the key or the partition of an event that carries its task, or None."""
     if key is None or key != task.encode("utf-8", "surrogatepass"):
         return f"the record's key is not the task {task[:80]!r}"
     if expected.partitions is not None and _partition(task, expected.partitions) != expected.partition:

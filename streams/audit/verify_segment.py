@@ -12,12 +12,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from schemas.codec import decode_plain
 from schemas.errors import SchemaError, UnknownFingerprintError
 from streams.archive.container import MAX_SEGMENT_BYTES, Container
 from streams.archive.errors import ArchiveError
 from streams.archive.segment import Segment, open_segment
 from streams.audit.verify_fault import Fault, FaultKind
+from streams.audit.verify_form import Recogniser
 from streams.audit.verify_identity import Expected, check_identity
 from streams.audit.verify_manifest import PartitionPlace
 from streams.audit.verify_values import check_values
@@ -58,6 +61,8 @@ class _Reading:
         self._job = job
         self._next = job.segment.first
         self._found = SegmentFindings()
+        self._recogniser = Recogniser(job.expected)
+        self._ids: list[bytes] = []
 
     def findings(self) -> SegmentFindings:
         data = self._bytes()
@@ -67,6 +72,7 @@ class _Reading:
                 self._read(open_segment(data, self._job.place.partition, "the segment"))
             except ArchiveError as error:
                 self._fault(FaultKind.UNREADABLE, self._next, str(error), self._job.segment.last)
+        self._found.ids = _halves(self._ids)
         return self._found
 
     def _fault(self, kind: FaultKind, offset: int, meaning: str, last: int | None = None) -> None:
@@ -129,6 +135,9 @@ class _Reading:
         if value is None:
             self._fault(FaultKind.UNDECODABLE, offset, "the record has no value")
             return
+        if (attempts := self._recogniser.attempts(row["key"], value, self._ids)) is not None:
+            self._found.attempts += attempts
+            return
         try:
             kind, _, record = decode_plain(value)
         except UnknownFingerprintError as error:
@@ -149,7 +158,7 @@ class _Reading:
         if wrong is None:
             fault, wrong = FaultKind.VALUE, check_values(kind, record)
             if kind != "LearnerStarted":  # told to every partition by design
-                self._found.ids.append(int(event_id[:8] + event_id[9:13] + event_id[14:18], 16))
+                self._ids.append(event_id.encode())
         if kind == "RolloutFinished":
             self._found.attempts += len(record["slots"])
         if wrong is None:
@@ -162,3 +171,16 @@ class _Reading:
     def _is_refused(self, offset: int, value: bytes) -> bool:
         refused = self._job.refused
         return bool(refused) and (offset, hashlib.sha256(value).hexdigest()) in refused
+
+
+_HEX = np.zeros(256, dtype=np.uint64)
+_HEX[[ord(digit) for digit in "0123456789abcdef"]] = np.arange(16, dtype=np.uint64)
+_FIRST_DIGITS = [position for position in range(18) if position not in (8, 13)]
+_PLACES = np.array([4 * power for power in range(15, -1, -1)], dtype=np.uint64)
+
+
+def _halves(ids: list[bytes]) -> "array[int]":
+    """The first 64 bits of each UUID."""
+    digits = np.frombuffer(b"".join(ids), dtype=np.uint8).reshape(-1, 36)[:, _FIRST_DIGITS]
+    halves = np.bitwise_or.reduce(_HEX[digits] << _PLACES, axis=1)
+    return array("Q", halves.astype(np.uint64).tobytes())

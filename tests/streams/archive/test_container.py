@@ -66,7 +66,7 @@ def test_a_block_that_unfolds_beyond_the_limit_is_refused() -> None:
 
 
 def test_a_block_that_asks_for_a_large_window_is_refused() -> None:
-    options = {zstd.CompressionParameter.window_log: 27, zstd.CompressionParameter.content_size_flag: 0}
+    options: dict[int, int] = {zstd.CompressionParameter.window_log: 27, zstd.CompressionParameter.content_size_flag: 0}
     huge = bytearray(zstd.compress(b"x" * 100, options=options))
     huge[5] = 0xF8  # the window descriptor: 2 TiB
     with pytest.raises(ArchiveError, match="decompress"):
