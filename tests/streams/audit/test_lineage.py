@@ -1,0 +1,70 @@
+import pytest
+
+from schemas.pool import TaskInjected, TaskRetired, VariantVerified
+from schemas.topics import Topic
+from streams.audit.errors import AuditError
+from streams.audit.lineage import TaskStory, lineage, story_lines
+from streams.audit.source import ArchiveSource
+from tests.streams.audit.forge import GOLDEN, places
+
+ARCHIVE = GOLDEN / "windowed"
+
+
+def story_of(root: TaskStory, task: str) -> TaskStory:
+    found = [root] if root.task == task else [s for child in root.children if (s := story_of(child, task)).task == task]
+    return found[0] if found else TaskStory("", None, "", 0)
+
+
+def kinds(story: TaskStory) -> list[str]:
+    return [fact.kind for fact in story.facts]
+
+
+def test_a_variant_is_shown_below_the_original_that_it_descends_from() -> None:
+    _, variant = places(ARCHIVE, Topic.POOL, lambda event: isinstance(event, TaskInjected))[0]
+    found = lineage(ArchiveSource(ARCHIVE), variant.task)
+    assert found.root.parent is None
+    story = story_of(found.root, variant.task)
+    assert story.task == variant.task
+    assert story.seed == variant.seed
+    assert {"verified", "injected"} <= set(kinds(story))
+
+
+def test_every_task_of_a_run_has_a_story_with_all_that_the_log_says_of_it() -> None:
+    verified = {e.definition.task: e for _, e in places(ARCHIVE, Topic.POOL, lambda e: isinstance(e, VariantVerified))}
+    retired = {e.task: e for _, e in places(ARCHIVE, Topic.POOL, lambda e: isinstance(e, TaskRetired))}
+    for task, event in list(retired.items())[:4]:
+        story = story_of(lineage(ArchiveSource(ARCHIVE), task).root, task)
+        gone = next(fact for fact in story.facts if fact.kind == "retired")
+        assert event.rule in gone.text
+        assert all(group in gone.text for group in event.evidence)
+        measured = [fact for fact in story.facts if fact.kind == "measured"]
+        rollouts = [fact for fact in story.facts if fact.kind.startswith("rollout")]
+        assert len(measured) == len(rollouts) >= event.visits
+        assert all(any(group in fact.text for fact in rollouts) for group in event.evidence)
+    for task in list(verified)[:4]:
+        root = lineage(ArchiveSource(ARCHIVE), task).root
+        assert story_of(root, task).task == task
+
+
+def test_a_seed_shows_its_attempts_gate_by_gate_and_its_settlement() -> None:
+    _, variant = places(ARCHIVE, Topic.POOL, lambda event: isinstance(event, VariantVerified))[0]
+    root = lineage(ArchiveSource(ARCHIVE), variant.definition.task).root
+    parent = story_of(root, variant.definition.parent)
+    stages = [fact.text for fact in parent.facts if fact.kind == "stage"]
+    assert any("plan passed" in text for text in stages)
+    assert any("critique passed" in text for text in stages)
+    assert any(variant.seed in fact.text for fact in parent.facts if fact.kind == "settled")
+
+
+def test_a_story_is_told_in_order_and_marks_the_task_asked_for() -> None:
+    _, variant = places(ARCHIVE, Topic.POOL, lambda event: isinstance(event, TaskInjected))[0]
+    found = lineage(ArchiveSource(ARCHIVE), variant.task)
+    lines = list(story_lines(found.root, found.wanted))
+    assert sum("<- asked for" in line for line in lines) == 1
+    epochs = [fact.epoch for fact in found.root.facts]
+    assert epochs == sorted(epochs)
+
+
+def test_a_task_that_the_log_does_not_know_is_said_so() -> None:
+    with pytest.raises(AuditError, match="the log knows no task 'nobody'"):
+        lineage(ArchiveSource(ARCHIVE), "nobody")
