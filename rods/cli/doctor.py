@@ -15,16 +15,20 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines, one per check")] = False,
 ) -> None:
     """Probes broker, warehouse, policy and tasks. Exit code 1: something cannot work."""
-    from rods.checks import Health, examine
+    import logging
+
+    from rods.checks import examine
+    from rods.finding import Health
     from rods.settings import load_settings
 
     given: dict[str, Any] = {"broker": broker, "policy": policy, "tasks": tasks}
     flags = {name: value for name, value in given.items() if value is not None}
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     findings = examine(load_settings(settings, flags))
     for finding in findings:
         if as_json:
             typer.echo(json.dumps({"check": finding.check, "health": finding.health, "detail": finding.detail}))
         else:
-            typer.echo(f"{finding.health:<9} {finding.check:<10} {finding.detail}")
+            typer.echo(f"{finding.health:<9} {finding.check:<15}{finding.detail}")
     if any(finding.health is Health.BROKEN for finding in findings):
         raise typer.Exit(1)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rods.cli import archive, audit, doctor, learn, pool, run, services, tasks, trace
+from rods.cli import archive, audit, dead_letters, doctor, learn, pool, run, services, tasks, topics, trace
 from rods.errors import UserError
 
 USER_ERROR = 2
@@ -21,6 +21,8 @@ app.command("run")(run.run)
 app.command("doctor")(doctor.doctor)
 app.command("trace")(trace.trace)
 app.add_typer(tasks.app, name="tasks")
+app.add_typer(topics.app, name="topics")
+app.add_typer(dead_letters.app, name="dead-letters")
 app.add_typer(pool.app, name="pool")
 app.add_typer(learn.app, name="learn")
 app.add_typer(audit.app, name="audit")
