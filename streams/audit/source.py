@@ -107,21 +107,17 @@ class ClusterSource:
     def records(self, topic: Topic, partition: int, start: int = 0) -> Iterator[LogRecord]:
         place = (topic.named(self.prefix), partition)
         with asyncio.Runner() as runner:
-            tail = LogTail(self.broker, {place: start or None})
             try:
-                yield from self._records(runner, tail, place)
+                tail = runner.run(_opened(self.broker, place, start))
+                try:
+                    while tail.positions[place] < self.ends[place]:
+                        for record in runner.run(tail.poll(0.2)):
+                            if record.offset < self.ends[place]:
+                                yield record
+                finally:
+                    runner.run(tail.__aexit__(None, None, None))
             except LogError as error:
                 raise AuditError(str(error)) from error
-
-    def _records(self, runner: asyncio.Runner, tail: LogTail, place: tuple[str, int]) -> Iterator[LogRecord]:
-        runner.run(tail.__aenter__())
-        try:
-            while tail.positions[place] < self.ends[place]:
-                for record in runner.run(tail.poll(0.2)):
-                    if record.offset < self.ends[place]:
-                        yield record
-        finally:
-            runner.run(tail.__aexit__(None, None, None))
 
     def end(self, topic: Topic, partition: int) -> int:
         return self.ends.get((topic.named(self.prefix), partition), 0)
@@ -157,6 +153,11 @@ def topic_events(source: LogSource, topic: Topic) -> Iterator[tuple[int, Placed]
     for partition in source.partitions(topic):
         for placed in events(source, topic, partition):
             yield partition, placed
+
+
+async def _opened(broker: Broker, place: tuple[str, int], start: int) -> LogTail:
+    """A tail that stands at an offset, or at the oldest there is."""
+    return await LogTail(broker, {place: start or None}).__aenter__()
 
 
 async def _ends(broker: Broker, prefix: str) -> dict[tuple[str, int], int]:

@@ -28,7 +28,9 @@ def test_runs_under_other_rules_differ_in_their_settings_and_from_the_epoch_on_t
 
 
 def test_a_group_with_other_results_is_named(tmp_path: Path) -> None:
-    place, seal = places(GOLDEN / "windowed", Topic.SEALS, lambda e: isinstance(e, PartitionSealed) and e.groups)[0]
+    place, seal = places(
+        GOLDEN / "windowed", Topic.SEALS, lambda e: isinstance(e, PartitionSealed) and len(e.groups) > 0
+    )[0]
     group = seal.groups[0]
     other = replace(group, passed=tuple(0 if turns else 1 for turns in group.passed))
     forged = forge(

@@ -1,0 +1,93 @@
+"""One port, two adapters: an archive folder, and the topics of a live cluster that hold the same records."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rods.broker import EmbeddedBroker, create_topics
+from schemas.topics import Topic
+from streams.archive.read import archived_partitions, read_partition
+from streams.audit.columns import ColumnStore
+from streams.audit.drift import drift
+from streams.audit.errors import AuditError
+from streams.audit.lineage import lineage
+from streams.audit.overlay import Overlay
+from streams.audit.pool_epoch import pool_of
+from streams.audit.replay import ReplayOptions, replay
+from streams.audit.source import ArchiveSource, ClusterSource, LogSource, events
+from streams.audit.story import run_story
+from streams.audit.what_if import what_if
+from streams.log_reader import log_producer
+from tests.streams.audit.forge import GOLDEN
+
+ARCHIVE = GOLDEN / "windowed"
+PREFIX = "audited."
+
+
+async def _filled(address: str) -> None:
+    await create_topics(address, PREFIX, 4)
+    async with log_producer(address) as producer:
+        for topic in Topic:
+            for partition in archived_partitions(ARCHIVE, topic):
+                for record in read_partition(ARCHIVE, topic, partition):
+                    await producer.send(topic.named(PREFIX), record.value, key=record.key, partition=partition)
+        await producer.flush()
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LogSource]:
+    with EmbeddedBroker(tmp_path_factory.mktemp("broker") / "log") as broker:
+        asyncio.run(_filled(broker.address))
+        yield ClusterSource.open(broker.address, PREFIX)
+
+
+@pytest.fixture(scope="module", params=["archive", "cluster"])
+def source(request: pytest.FixtureRequest) -> LogSource:
+    """Both adapters, on the same records."""
+    if request.param == "archive":
+        return ArchiveSource(ARCHIVE)
+    found: LogSource = request.getfixturevalue("cluster")
+    return found
+
+
+def test_a_source_gives_the_records_that_were_put_in(source: LogSource) -> None:
+    for topic in (Topic.ROLLOUTS, Topic.SEALS, Topic.POOL):
+        assert source.partitions(topic) == archived_partitions(ARCHIVE, topic)
+        for partition in source.partitions(topic):
+            expected = [(r.offset, r.key, r.value) for r in read_partition(ARCHIVE, topic, partition)]
+            assert [(r.offset, r.key, r.value) for r in source.records(topic, partition)] == expected
+            assert source.end(topic, partition) == len(expected)
+
+
+def test_a_source_begins_where_it_is_asked_to(source: LogSource) -> None:
+    assert [record.offset for record in source.records(Topic.POOL, 0, start=40)][:3] == [40, 41, 42]
+    assert "40" in source.place(Topic.POOL, 0, 40)
+
+
+def test_a_source_can_be_left_before_its_end(source: LogSource) -> None:
+    assert next(iter(events(source, Topic.SEALS, 0))).offset == 0
+
+
+def test_a_partition_that_is_not_there_has_no_end(source: LogSource) -> None:
+    assert source.end(Topic.ROLLOUTS, 77) == 0
+
+
+def test_every_audit_gives_the_same_on_both(cluster: LogSource) -> None:
+    archive = ArchiveSource(ARCHIVE)
+    alone, stories = ReplayOptions(jobs=1), (run_story(archive), run_story(cluster))
+    assert replay(cluster, alone) == replay(archive, alone)
+    assert drift(ColumnStore(cluster), stories[1]) == drift(ColumnStore(archive), stories[0])
+    overlay = Overlay.parse(["measure.alpha_low=0.4"])
+    assert what_if(cluster, overlay) == what_if(archive, overlay)
+    assert pool_of(cluster, 2).header() == pool_of(archive, 2).header()
+    task = pool_of(archive).recorded.members[0]
+    assert lineage(cluster, task) == lineage(archive, task)
+
+
+def test_what_is_no_archive_and_what_is_no_run_is_one_sentence(tmp_path: Path, cluster: ClusterSource) -> None:
+    with pytest.raises(AuditError, match="there is no archive at"):
+        ArchiveSource(tmp_path / "nowhere")
+    with pytest.raises(AuditError, match="the cluster has no topic under the prefix other"):
+        ClusterSource.open(cluster.broker, "other.")
