@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_serializer
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -44,9 +44,13 @@ class ConnectionSettings(BaseModel):
     security_protocol: Security = Security.PLAINTEXT
     sasl_mechanism: Mechanism = Mechanism.SCRAM_SHA_512
     username: str = ""
-    password: SecretStr = Field(SecretStr(""), exclude=True)
+    password: SecretStr = SecretStr("")
     password_file: str = ""
     ca_file: str = ""
+
+    @field_serializer("password", when_used="json")
+    def _written(self, _: SecretStr) -> str:
+        return ""
 
 
 class Settings(BaseSettings):
@@ -75,6 +79,7 @@ class Settings(BaseSettings):
     synthesis_workers: int = Field(1, ge=1, le=64)
     threads: int = Field(1, ge=1, le=64)
     learner_threads: int = Field(2, ge=1, le=64)
+    checkpoint_steps: int = Field(0, ge=0, description="steps between places to resume from; 0: epochs alone")
     connection: ConnectionSettings = ConnectionSettings()
     rules: Rules = Rules()
 
@@ -132,7 +137,8 @@ def load_settings(file: Path | None = None, flags: Mapping[str, Any] | None = No
             return (init_settings, env_settings, *files)
 
     given = merged(given, {"rules": {"source": tasks}})
-    if "password" in given.get("connection", {}):
+    connection = given.get("connection")
+    if isinstance(connection, Mapping) and "password" in connection:
         raise UserError(f"a password does not belong on a command line, where all may read it; set {PASSWORD_VARIABLE}")
     try:
         layered = Layered(**given)

@@ -131,4 +131,4 @@ def test_a_run_over_tls_with_a_password_decides_as_on_the_embedded_broker_and_wr
     assert [path for path in written if PASSWORD.encode() in path.read_bytes()] == []
     resolved = json.loads((tmp_path / "run" / "settings.json").read_text())["connection"]
     assert resolved["username"] == USER
-    assert "password" not in resolved
+    assert resolved["password"] == ""

@@ -50,6 +50,12 @@ def test_a_password_shows_in_no_representation(cluster: Settings) -> None:
     for text in (repr(cluster), str(cluster), repr(connection_of(cluster)), str(connection_of(cluster))):
         assert SECRET not in text
     assert SECRET not in json.dumps(cluster.model_dump(mode="json"))
+    assert SECRET not in cluster.model_dump_json()
+
+
+def test_a_password_survives_a_copy_of_the_settings(cluster: Settings) -> None:
+    copied = Settings.model_validate(cluster.model_copy(update={"folder": "elsewhere"}).model_dump())
+    assert connection_of(copied).password == SECRET
 
 
 def test_a_password_reaches_the_workers_by_their_environment_and_not_by_the_settings_file(
@@ -68,6 +74,11 @@ def test_a_password_on_the_command_line_is_refused() -> None:
     with pytest.raises(UserError, match=PASSWORD_VARIABLE) as raised:
         with_connection(password=SECRET)
     assert SECRET not in str(raised.value)
+
+
+def test_a_connection_that_is_no_table_is_one_sentence() -> None:
+    with pytest.raises(UserError, match="connection"):
+        load_settings(flags={"connection": "fast"})
 
 
 def test_a_password_file_gives_its_first_line(tmp_path: Path) -> None:
