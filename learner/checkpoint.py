@@ -7,7 +7,6 @@ A checkpoint folder holds `model.safetensors`, `optimizer.safetensors` (moments 
 random generator) and `state.json` (scalars of the optimiser, counters, and what the caller wants kept).
 """
 
-import hashlib
 import json
 import os
 import shutil
@@ -22,11 +21,10 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from learner.checkpoint_files import FORMAT, OPTIMIZER, STATE, WEIGHTS, file_digest, read_state
 from learner.errors import CheckpointError
 
-WEIGHTS, OPTIMIZER, STATE = "model.safetensors", "optimizer.safetensors", "state.json"
 RANDOM_STATE = "random_state"
-FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +115,7 @@ def load_checkpoint(path: Path, model: nn.Module, optimizer: Optimizer) -> Loade
 
     Raises CheckpointError where a file is missing, damaged, of another format, or not what its recorded digest says.
     """
-    state = _read_state(path)
+    state = read_state(path)
     load_weights(model, path / WEIGHTS, str(state["weights_sha256"]))
     if not (path / OPTIMIZER).is_file() or file_digest(path / OPTIMIZER) != state["optimizer_sha256"]:
         raise CheckpointError(f"the checkpoint {path} lacks the {OPTIMIZER} it was written with; use an older one")
@@ -125,18 +123,6 @@ def load_checkpoint(path: Path, model: nn.Module, optimizer: Optimizer) -> Loade
     torch.set_rng_state(tensors.pop(RANDOM_STATE))
     _restore_optimizer(model, optimizer, tensors, state["optimizer"])
     return LoadedCheckpoint(int(state["version"]), int(state["generation"]), state["progress"])
-
-
-def read_progress(path: Path) -> Mapping[str, Any]:
-    """What the caller kept in a checkpoint, without its tensors. Raises CheckpointError."""
-    progress: Mapping[str, Any] = _read_state(path)["progress"]
-    return progress
-
-
-def file_digest(path: Path) -> str:
-    """Hex sha256 of a file's bytes."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _distinct_names(model: nn.Module) -> set[str]:
@@ -160,16 +146,6 @@ def _read_tensors(path: Path) -> dict[str, Tensor]:
         return load_file(path)
     except (SafetensorError, OSError) as error:
         raise CheckpointError(f"{path} is no readable safetensors file") from error
-
-
-def _read_state(path: Path) -> dict[str, Any]:
-    try:
-        state = json.loads((path / STATE).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path} is no checkpoint: its {STATE} is missing or unreadable") from error
-    if not isinstance(state, dict) or state.get("format") != FORMAT:
-        raise CheckpointError(f"the checkpoint {path} was written by another version of this program")
-    return state
 
 
 def _flatten(model: nn.Module, optimizer: Optimizer) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from learner.boundary import close_boundary, close_epoch, last_seed_step, write_current_pool
+from learner.cuts import Cuts
 from learner.engine import StepMetrics
 from learner.errors import LearnerError, SupersededError
 from learner.generation import claim_generation
@@ -71,7 +72,8 @@ class Provenance:
 
 class Learner:
     """One run's learner. `originals` and `heldout` are registered once, by the first generation. `rules` decide the
-    epochs that it opens; an epoch that is open already keeps the rules it was opened with."""
+    epochs that it opens; an epoch that is open already keeps the rules it was opened with. `cuts`: where the archive
+    is the log of record."""
 
     def __init__(
         self,
@@ -83,8 +85,9 @@ class Learner:
         heldout: Sequence[TaskDefinition],
         pools: Path,
         nonce: str,
+        cuts: Cuts | None = None,
     ) -> None:
-        self.log, self.trainer, self.provenance = log, trainer, provenance
+        self.log, self.trainer, self.provenance, self.cuts = log, trainer, provenance, cuts
         self.originals, self.heldout, self.pools, self.nonce = originals, heldout, pools, nonce
         self.configured = self.rules = rules
         self.views = Views()
@@ -119,11 +122,16 @@ class Learner:
             await self._publish_first()
             await self._open_epoch(1)
             if not self.history.steps_opened:
+                await self._cut()
                 await self._evaluate(0)
             for epoch in range(1, self.configured.epochs + 1):
                 if epoch not in self.history.epochs_closed:
                     await self._epoch(epoch)
+            if self.cuts is not None:
+                await self.cuts.finish()
         finally:
+            if self.cuts is not None:
+                await self.cuts.drop()
             await self.log.stop()
 
     def _refuse_another_run(self) -> None:
@@ -178,13 +186,22 @@ class Learner:
             self.log.follow(Topic.TRAJECTORIES, self.views.on_trajectory)
 
     async def _publish_first(self) -> None:
-        if self.history.newest_policy < 0:
-            await self._publish(0)
+        """The first version; or again the one that the weights are, where a resumed run no longer has its file."""
+        opened = self.history.steps_opened.get(self.history.last_closed_step)
+        version = opened.policy_version + 1 if opened is not None else 0
+        known = self.history.policies.get(version)
+        if self.history.newest_policy < 0 or (self.trainer.by_step and _is_lost(known)):
+            await self._publish(version)
 
     async def _publish(self, version: int) -> None:
         published = await self.trainer.publish(version, self.generation)
         event = PolicyPublished(self.generation, version, published.location, published.sha256)
         await self.journal.to_epochs(event)
+
+    async def _cut(self) -> None:
+        """A place to resume from, after the last closed step."""
+        if self.cuts is not None:
+            await self.cuts.take(self.log, self.history.last_closed_step)
 
     # Epochs
 
@@ -197,6 +214,7 @@ class Learner:
         if epoch % self.rules.learner.evaluate_every == 0 or epoch == self.configured.epochs:
             await self._evaluate(epoch)
         await self.journal.to_epochs(EpochClosed(self.generation, epoch, self.pool.version, self.pool.digest))
+        await self._cut()
         self.seals.forget_before(epoch, last_seed_step(self.rules, self.history.last_closed_step))
 
     async def _train_on_pool(self, epoch: int) -> None:
@@ -250,6 +268,8 @@ class Learner:
             await self._save(opened)
             await self._publish(opened.policy_version + 1)
         await self._close_step(opened, batch, metrics, seconds)
+        if self.cuts is not None and self.cuts.due(opened.step) and not opened.last_of_epoch:
+            await self._cut()
         self.views.forget_measured(before=opened.step)
         self.views.trajectories.open(opened.step + 1)
 
@@ -403,3 +423,7 @@ class Learner:
         await self.journal.to_epochs(
             PolicyEvaluated(self.generation, version, TaskSet.HELDOUT, temperature, epoch, results)
         )
+
+
+def _is_lost(published: PolicyPublished | None) -> bool:
+    return published is None or not Path(published.location).is_file()

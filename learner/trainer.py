@@ -2,11 +2,13 @@
 
 import asyncio
 import shutil
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from learner.checkpoint import load_checkpoint, publish_weights, read_progress, save_checkpoint
+from learner.checkpoint import load_checkpoint, publish_weights, save_checkpoint
+from learner.checkpoint_files import read_progress, saved_checkpoints
 from learner.engine import StepMetrics, TorchEngine
 from learner.samples import StepBatch
 
@@ -68,13 +70,24 @@ class ScriptedTrainer:
 
 
 class GrpoTrainer:
-    """GRPO on a model. Torch runs in a thread, so that the learner goes on reading."""
+    """GRPO on a model. Torch runs in a thread, so that the learner goes on reading.
+
+    keep: newest steps whose checkpoints stay. named: checkpoints that stay whatever their age.
+    """
 
     by_step = True
     needs_trajectories = True
 
-    def __init__(self, engine: TorchEngine, policies: Path, checkpoints: Path, keep: int = 2) -> None:
+    def __init__(
+        self,
+        engine: TorchEngine,
+        policies: Path,
+        checkpoints: Path,
+        keep: int = 2,
+        named: Callable[[], Collection[str]] = frozenset,
+    ) -> None:
         self._engine, self._policies, self._checkpoints, self._keep = engine, policies, checkpoints, keep
+        self._named = named
 
     async def train(self, batch: StepBatch) -> StepMetrics | None:
         if not batch.samples:
@@ -92,24 +105,19 @@ class GrpoTrainer:
         self._forget_checkpoints()
 
     async def restore(self, step: int) -> int | None:
-        for found, folder in reversed(self._saved()):
+        for found, folder in reversed(saved_checkpoints(self._checkpoints)):
             if found <= step:
                 await asyncio.to_thread(load_checkpoint, folder, self._engine.model, self._engine.optimizer)
                 return found
         return None
 
-    def _saved(self) -> list[tuple[int, Path]]:
-        """Steps and their checkpoints on disk, oldest first; of one step, by generation."""
-        return [
-            (int(folder.name.split("-")[1]), folder) for folder in sorted(self._checkpoints.glob("checkpoint-*-g*"))
-        ]
-
     def _forget_checkpoints(self) -> None:
-        """Keeps those of the newest steps and those that end an epoch, also of learners before this one."""
-        saved = self._saved()
+        """Keeps those of the newest steps, those that end an epoch, also of learners before this one, and the named."""
+        saved = saved_checkpoints(self._checkpoints)
         newest = sorted({step for step, _ in saved})[-self._keep :]
+        named = self._named()
         for step, folder in saved:
-            if step not in newest and not read_progress(folder).get("last"):
+            if step not in newest and folder.name not in named and not read_progress(folder).get("last"):
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _forget_policies(self) -> None:

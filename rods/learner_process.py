@@ -10,6 +10,7 @@ import uuid
 from pathlib import Path
 
 from learner.controller import Learner, Provenance
+from learner.cuts import Cuts
 from learner.log import LearnerLog
 from learner.trainer import ScriptedTrainer, Trainer
 from rods.clock import now_micros
@@ -26,16 +27,19 @@ _PACKAGES = ("aiokafka", "bfcl-eval", "faust-streaming", "fastavro", "rods-strea
 def run_learner(settings: Settings) -> None:
     """Trains the run's epochs. Blocks; SIGTERM cancels. Raises LearnerError, SupersededError, LogError."""
     sets = task_sets(settings)
+    folder = RunFolder(settings.run_folder)
+    cuts = Cuts(folder.archive, folder.checkpoints, settings.checkpoint_steps) if folder.is_embedded else None
     log = LearnerLog(connection_of(settings), settings.prefix, settings.partitions, settings.run_id, now_micros)
     learner = Learner(
         log,
         settings.rules,
-        _trainer(settings),
+        _trainer(settings, cuts),
         provenance(settings, sets),
         sets.originals,
         sets.heldout,
-        RunFolder(settings.run_folder).pools,
+        folder.pools,
         uuid.uuid4().hex,
+        cuts,
     )
     asyncio.run(_until_signalled(learner))
 
@@ -49,7 +53,7 @@ async def _until_signalled(learner: Learner) -> None:
         logger.info("stopped before the last epoch")
 
 
-def _trainer(settings: Settings) -> Trainer:
+def _trainer(settings: Settings, cuts: Cuts | None) -> Trainer:
     if settings.scripted:
         return ScriptedTrainer()
     import torch
@@ -65,7 +69,8 @@ def _trainer(settings: Settings) -> Trainer:
     reference = load_model(settings.policy_folder) if rules.learner.kl_coefficient > 0 else None
     engine = TorchEngine(model, rules.learner, temperature=rules.rollout.temperature, reference=reference)
     folder = RunFolder(settings.run_folder)
-    return GrpoTrainer(engine, folder.policies, folder.checkpoints)
+    named = cuts.named if cuts is not None else frozenset
+    return GrpoTrainer(engine, folder.policies, folder.checkpoints, named=named)
 
 
 def provenance(settings: Settings, sets: TaskSets) -> Provenance:

@@ -9,10 +9,12 @@ A signal ends it at any point in the same order, within ten seconds.
 import asyncio
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
+from typing import Any
 
 from rods.broker import EmbeddedBroker, claim_port, create_topics
 from rods.connection import connection_of, try_connection
@@ -20,6 +22,7 @@ from rods.errors import UserError
 from rods.kafka_broker import KafkaBroker, find_kafka
 from rods.observe import Observer
 from rods.report import write_report, write_summary
+from rods.resume import bring_back, plan_resumption, resumed_settings
 from rods.run_folder import RunFolder
 from rods.settings import KAFKA, ConnectionSettings, Settings, write_resolved
 from rods.summary import RunSummary, SummaryFold
@@ -28,11 +31,11 @@ from rods.table import LiveTable, Status
 from rods.task_sets import sourced_rules, task_sets
 from rods.wiring import worker_specs
 from schemas.codec import decode
-from schemas.connection import Connection
 from schemas.topics import Topic
 from streams.log_reader import read_all
 
 STOP_SECONDS = 6.0
+EXTERNAL = "external"
 _WATCH_SECONDS = 0.2
 
 
@@ -70,30 +73,58 @@ def prepare(settings: Settings) -> None:
         if settings.broker == KAFKA:
             find_kafka()
     else:
-        connection = connection_of(settings)
-        try_connection(connection)
-        asyncio.run(_refuse_another_run(settings, connection))
+        try_connection(connection_of(settings))
 
 
-async def _refuse_another_run(settings: Settings, connection: Connection) -> None:
-    """A prefix belongs to one run."""
+async def _check_topics(settings: Settings, run_id: str) -> None:
+    """A prefix belongs to one run. run_id: the one that must be there; empty: none may."""
+    connection = connection_of(settings)
     await create_topics(connection, settings.prefix, settings.partitions)
+    found = ""
     async for record in read_all(connection, Topic.EPOCHS.named(settings.prefix), 0):
-        raise UserError(
-            f"the topics under the prefix {settings.prefix} of {connection} hold the run "
-            f"{decode(record.value or b'').envelope.run_id}; name another with --prefix"
-        )
+        found = decode(record.value or b"").envelope.run_id
+        break
+    if found != run_id:
+        way = "bring the log back with rods archive restore" if run_id else "name another with --prefix"
+        held = f"hold the run {found}" if found else f"do not hold the run {run_id}"
+        raise UserError(f"the topics under the prefix {settings.prefix} of {connection} {held}; {way}")
 
 
 def run(settings: Settings, live: LiveTable) -> RunOutcome:
     """Runs to the end of the last epoch. Raises UserError for what the user can mend."""
     prepare(settings)
-    port = claim_port(settings.dashboard_port)
+    if not settings.starts_broker:
+        asyncio.run(_check_topics(settings, ""))
+    claim_port(settings.dashboard_port)
     folder = RunFolder(settings.run_folder)
-    folder.create(settings.run_id)
-    with folder.locked(), _broker(settings, folder) as address:
+    folder.create(settings.run_id, settings.broker if settings.starts_broker else EXTERNAL)
+    with folder.locked():
+        return _carry_out(settings.model_copy(update={"rules": sourced_rules(settings)}), folder, live)
+
+
+def resume(folder: RunFolder, changes: Mapping[str, Any], epochs: int | None, live: LiveTable) -> RunOutcome:
+    """Goes on with a run where it stopped, to the end of its last epoch. Raises UserError."""
+    folder.check_format()
+    with folder.locked():
+        settings = resumed_settings(folder, changes, epochs)
+        prepare(settings)
+        if not settings.starts_broker:
+            asyncio.run(_check_topics(settings, settings.run_id))
+        claim_port(settings.dashboard_port)
+        resumption = plan_resumption(folder, settings)
+        say = partial(live.console.print, markup=False, highlight=False, soft_wrap=True)
+        return _carry_out(settings, folder, live, lambda found: bring_back(resumption, found, say))
+
+
+def _carry_out(
+    settings: Settings, folder: RunFolder, live: LiveTable, before: Callable[[Settings], None] = lambda _: None
+) -> RunOutcome:
+    """The run, in a folder that is locked. before: called with the resolved settings, once the broker answers."""
+    port = claim_port(settings.dashboard_port)
+    with _broker(settings, folder) as address:
         found = {"broker": address, **_reached(settings), "folder": str(folder.path.resolve()), "dashboard_port": port}
-        resolved = settings.model_copy(update={**found, "rules": sourced_rules(settings)})
+        resolved = settings.model_copy(update=found)
+        before(resolved)
         write_resolved(resolved, folder.settings)
         outcome = asyncio.run(_Run(resolved, folder, live).run())
     write_report(folder.report, outcome.summary, resolved.model_dump(mode="json"))

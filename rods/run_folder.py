@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rods.errors import UserError
+from rods.settings import EMBEDDED
 
 FORMAT = 1
 
@@ -68,8 +70,9 @@ class RunFolder:
     def _marker(self) -> Path:
         return self.path / "run.json"
 
-    def create(self, run_id: str) -> None:
-        """Claims an empty or absent folder. Raises UserError where it holds anything."""
+    def create(self, run_id: str, broker: str = "") -> None:
+        """Claims an empty or absent folder. broker: the kind of broker that the run's log is on. Raises UserError
+        where the folder holds anything."""
         if self._marker.exists():
             self.check_format()
             raise UserError(f"the folder {self.path} holds a run already; name another with --folder")
@@ -78,19 +81,49 @@ class RunFolder:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             with self._marker.open("x", encoding="utf-8") as marker:
-                json.dump({"format": FORMAT, "run": run_id}, marker)
+                json.dump({"format": FORMAT, "run": run_id, "broker": broker, "resumed": 0}, marker)
         except FileExistsError:
             raise UserError(f"the folder {self.path} holds a run already; name another with --folder") from None
         except OSError as error:
             reason = error.strerror
             raise UserError(f"the folder {self.path} cannot be made ({reason}); name another with --folder") from None
 
+    @property
+    def broker(self) -> str:
+        """The kind of broker that the run's log is on; empty where the folder does not say."""
+        return str(self._read_marker().get("broker", ""))
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether the archive is the log of record."""
+        return self.broker == EMBEDDED
+
+    @property
+    def resumed(self) -> int:
+        """How often the run was resumed."""
+        found = self._read_marker().get("resumed", 0)
+        return found if isinstance(found, int) else 0
+
+    def note_resumption(self, after: str) -> None:
+        """Counts a resumption in `run.json`, with where it went on; the file appears whole."""
+        marker = {**self._read_marker(), "resumed": self.resumed + 1, "resumed_after": after}
+        scratch = self._marker.with_suffix(".partial")
+        scratch.write_text(json.dumps(marker), encoding="utf-8")
+        scratch.replace(self._marker)
+
+    def _read_marker(self) -> dict[str, Any]:
+        try:
+            marker = json.loads(self._marker.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return marker if isinstance(marker, dict) else {}
+
     def check_format(self) -> str:
         """The run's id. Raises UserError where the folder is none, or of another version."""
         try:
-            marker = json.loads(self._marker.read_text(encoding="utf-8"))
+            marker = self._read_marker()
             found, run = marker["format"], marker["run"]
-        except (OSError, ValueError, KeyError, TypeError):
+        except KeyError:
             raise UserError(f"{self.path} is no run folder: it has no readable run.json") from None
         if found != FORMAT:
             raise UserError(

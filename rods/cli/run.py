@@ -3,9 +3,13 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from rods.run import RunOutcome
+    from rods.settings import Settings
 
 INTERRUPTED = 130
 
@@ -28,34 +32,69 @@ def run(
     assignments: Annotated[
         list[str] | None, typer.Option("--set", help="any setting, as in rules.measure.window=2; may be repeated")
     ] = None,
+    resume: Annotated[
+        Path | None, typer.Option("--resume", metavar="RUN", help="go on with the run in this folder, where it stopped")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on stdout at the end")] = False,
 ) -> None:
     """Trains a policy on a live curriculum, with every service on this machine."""
-    from rods.run import Ending
-    from rods.run import run as run_all
     from rods.settings import load_settings, merged, parse_assignment
-    from rods.table import LiveTable
 
-    identity = _run_id()
-    flags: dict[str, Any] = {
-        "run_id": identity,
-        "folder": str(folder or Path("runs") / identity),
-        "tasks": tasks,
-        "policy": policy,
+    free: dict[str, Any] = {
         "broker": broker,
         "broker_port": broker_port,
-        "prefix": prefix,
         "streams_workers": streams_workers,
         "rollout_workers": rollout_workers,
         "synthesis_workers": synthesis_workers,
         "dashboard_port": dashboard_port,
-        "rules": _given({"epochs": epochs, "seed": seed, "curriculum": curriculum}),
     }
-    flags = _given(flags)
+    fixed: dict[str, Any] = {"tasks": tasks, "policy": policy, "prefix": prefix}
+    if resume is not None:
+        _refuse_decided(
+            fixed
+            | {"seed": seed, "folder": folder, "curriculum": curriculum}
+            | _given({"settings": settings, "set": assignments or None})
+        )
+        _finish(_resume(resume, _given(free), epochs), as_json)
+        return
+    identity = _run_id()
+    rules = _given({"epochs": epochs, "seed": seed, "curriculum": curriculum})
+    where = {"run_id": identity, "folder": str(folder or Path("runs") / identity)}
+    flags = _given({**where, **fixed, **free, "rules": rules})
     for text in assignments or ():
         flags = merged(flags, parse_assignment(text))
+    _finish(_run(load_settings(settings, flags)), as_json)
+
+
+def _run(settings: "Settings") -> "RunOutcome":
+    from rods.run import run as run_all
+    from rods.table import LiveTable
+
     with LiveTable() as live:
-        outcome = run_all(load_settings(settings, flags), live)
+        return run_all(settings, live)
+
+
+def _resume(run: Path, changes: dict[str, Any], epochs: int | None) -> "RunOutcome":
+    from rods.run import resume as go_on
+    from rods.run_folder import RunFolder
+    from rods.table import LiveTable
+
+    with LiveTable() as live:
+        return go_on(RunFolder(run), changes, epochs, live)
+
+
+def _refuse_decided(flags: dict[str, Any]) -> None:
+    """A run keeps what decides it. Raises UserError."""
+    from rods.errors import UserError
+
+    if given := [f"--{name}" for name, value in flags.items() if value is not None]:
+        raise UserError(f"{given[0]} cannot be given with --resume: a run goes on with what it was started with")
+
+
+def _finish(outcome: "RunOutcome", as_json: bool) -> None:
+    """Prints the outcome; raises typer.Exit where the run did not finish."""
+    from rods.run import Ending
+
     if as_json:
         result = {"ending": outcome.ending, "folder": str(outcome.folder.path), "restarts": outcome.restarts}
         result |= outcome.summary.document()
@@ -69,7 +108,7 @@ def run(
         raise typer.Exit(INTERRUPTED)
 
 
-def _print(outcome: Any) -> None:
+def _print(outcome: "RunOutcome") -> None:
     from rods.table import print_summary
 
     print_summary(outcome.summary)

@@ -57,6 +57,11 @@ class Cut:
         """The end of a partition; 0 where the cut does not know it."""
         return self.ends.get(place_name(topic, partition), 0)
 
+    def by_place(self) -> dict[tuple[Topic, int], int]:
+        """The ends by topic and partition."""
+        named = [(*name.rpartition("/"), end) for name, end in self.ends.items()]
+        return {(Topic(topic), int(number)): end for topic, _, number, end in named}
+
 
 def place_name(topic: Topic, partition: int) -> str:
     """How a cut names a partition, whatever the prefix."""
@@ -118,7 +123,12 @@ async def take_cut(broker: Broker, prefix: str, partitions: int, folder: Path, n
     The caller writes nothing to the log meanwhile. An archiver must be at work on `folder`; ArchiveError where it has
     not come so far after `seconds`.
     """
-    ends = await read_ends(broker, prefix, partitions)
+    return await finish_cut(folder, name, await read_ends(broker, prefix, partitions), seconds)
+
+
+async def finish_cut(folder: Path, name: str, ends: Mapping[tuple[Topic, int], int], seconds: float = 30.0) -> Cut:
+    """Waits until the archive holds everything below `ends`, and records the cut. What is written to the log meanwhile
+    lies behind it. Raises ArchiveError where the archiver has not come so far after `seconds`."""
     try:
         async with asyncio.timeout(seconds):
             while any(archived_end(folder, *place) < end for place, end in ends.items()):  # noqa: ASYNC110  # on disk

@@ -77,7 +77,7 @@ def newest_entry(folder: Path) -> Segment | None:
 
 def take_up(folder: Path) -> Manifest:
     """The manifest to go on from, after throwing away what a killed archiver left unsealed or without an entry."""
-    with _locked(folder):
+    with locked(folder):
         manifest = read_manifest(folder)
         kept = {segment.file for segment in manifest.segments}
         for path in folder.iterdir():
@@ -92,7 +92,7 @@ def append(folder: Path, seen: Manifest, segment: Segment, sealed: Path) -> Mani
     Both are on disk when this returns. Raises ArchiveConflictError, with nothing changed, where the manifest is no
     longer the one `seen`.
     """
-    with _locked(folder):
+    with locked(folder):
         if not sealed.exists() or not _is_still(folder, seen):
             raise ArchiveConflictError(f"another archiver writes to {folder}, at offset {segment.first}")
         sealed.replace(folder / segment.file)
@@ -101,7 +101,7 @@ def append(folder: Path, seen: Manifest, segment: Segment, sealed: Path) -> Mani
 
 
 def _write(folder: Path, current: Manifest, segment: Segment) -> Manifest:
-    line = _line(segment)
+    line = line_of(segment)
     descriptor = os.open(folder / MANIFEST, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         os.ftruncate(descriptor, current.length)
@@ -116,7 +116,7 @@ def _write(folder: Path, current: Manifest, segment: Segment) -> Manifest:
 
 def _is_still(folder: Path, seen: Manifest) -> bool:
     """Whether the manifest ends, after whole entries, with the newest one seen. Reads the end of the file alone."""
-    newest = _line(seen.segments[-1]) if seen.segments else b""
+    newest = line_of(seen.segments[-1]) if seen.segments else b""
     try:
         with (folder / MANIFEST).open("rb") as file:
             file.seek(seen.length - len(newest))
@@ -126,7 +126,8 @@ def _is_still(folder: Path, seen: Manifest) -> bool:
     return tail.startswith(newest) and b"\n" not in tail[len(newest) :]
 
 
-def _line(segment: Segment) -> bytes:
+def line_of(segment: Segment) -> bytes:
+    """The line of a manifest that enters a segment."""
     return canonical_json(asdict(segment)).encode() + b"\n"
 
 
@@ -137,7 +138,7 @@ def entry_of(line: bytes) -> Segment:
         known = segment.file == segment_name(segment.first, segment.last) and 0 <= segment.first <= segment.last
     except (ValueError, TypeError, RecursionError) as error:
         raise ValueError("not an entry") from error
-    if not known or segment.size < 0 or _line(segment) != line + b"\n":
+    if not known or segment.size < 0 or line_of(segment) != line + b"\n":
         raise ValueError("impossible values, or not in canonical form")
     return segment
 
@@ -146,7 +147,7 @@ def chain_of(segments: Iterable[Segment]) -> str:
     """sha256, hexadecimal, over the entries in order, each hashed with what came before; empty without entries."""
     chain = ""
     for segment in segments:
-        chain = hashlib.sha256(chain.encode() + _line(segment)).hexdigest()
+        chain = hashlib.sha256(chain.encode() + line_of(segment)).hexdigest()
     return chain
 
 
@@ -159,7 +160,8 @@ def _entry(path: Path, number: int, line: bytes) -> Segment:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[None]:
+    """Holds a partition's manifest against other writers. It waits for them."""
     descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

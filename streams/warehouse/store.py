@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -82,6 +83,18 @@ class Warehouse:
             )
             found |= {(name, int(partition)): int(offset) for partition, offset in answer.rows}
         return found
+
+    async def forget_behind(self, prefix: str, ends: Mapping[tuple[Topic, int], int]) -> None:
+        """Deletes the rows of a run at and behind these offsets, gone when this returns."""
+        for (topic, partition), end in ends.items():
+            await self._do(partial(self._delete, table_of(topic).name, topic.named(prefix), partition, end))
+
+    def _delete(self, table: str, topic: str, partition: int, end: int) -> None:
+        self._client.command(
+            f"DELETE FROM `{table}` WHERE topic = {{topic:String}} "  # noqa: S608  # our own table's name
+            "AND partition = {partition:UInt32} AND offset >= {end:UInt64}",
+            parameters={"topic": topic, "partition": partition, "end": end},
+        )
 
     def _open(self) -> None:
         self._client = clickhouse_connect.get_client(dsn=self._dsn)

@@ -4,7 +4,8 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from learner.checkpoint import file_digest, load_checkpoint, load_weights, publish_weights, save_checkpoint
+from learner.checkpoint import load_checkpoint, load_weights, publish_weights, save_checkpoint
+from learner.checkpoint_files import file_digest
 from learner.engine import TorchEngine, TrainingSample
 from learner.errors import CheckpointError
 from schemas.rules import LearnerRules
