@@ -16,6 +16,8 @@ from schemas.codec import decode
 from schemas.pool import PoolMaterialized
 from schemas.topics import Topic
 from streams.archive.read import read_archive
+from streams.audit.replay import ReplayOptions, replay
+from streams.audit.source import ArchiveSource
 from streams.log_reader import LogRecord, LogTail
 
 BRISK = (
@@ -109,6 +111,13 @@ def archived(folder: Path, topic: Topic) -> Iterator[tuple[LogRecord, Any]]:
     """A run's events of a topic, from its archive."""
     for record in read_archive(folder / "archive", topic):
         yield record, decode(record.value or b"")
+
+
+def audited(folder: Path) -> dict[int, str | None]:
+    """Epoch to the pool digest that a replay of the archive comes to. Fails where any decision diverges."""
+    report = replay(ArchiveSource(folder / "archive"), ReplayOptions(jobs=1))
+    assert report.first is None, report.first
+    return report.digests
 
 
 def digests(folder: Path) -> dict[int, str]:

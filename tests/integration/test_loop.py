@@ -15,7 +15,7 @@ from schemas.rollouts import BarrierReached, RolloutFinished, TrajectoryRecorded
 from schemas.seals import PartitionSealed
 from schemas.synthesis import StageFinished
 from schemas.topics import Topic
-from tests.integration.loop import Loop, archived, digests, first
+from tests.integration.loop import Loop, archived, audited, digests, first
 
 REPLAY = """
 import sys
@@ -82,6 +82,7 @@ async def test_a_streams_worker_killed_between_a_barrier_and_its_seal_changes_no
     loop.kill(worker)
     assert loop.result()["restarts"] == {"streams": 1}
     assert digests(tmp_path / "run") == digests(undisturbed)
+    assert audited(tmp_path / "run") == digests(undisturbed)
 
 
 async def test_a_rollout_worker_killed_in_mid_group_changes_nothing(
@@ -95,6 +96,7 @@ async def test_a_rollout_worker_killed_in_mid_group_changes_nothing(
     assert loop.result()["restarts"] == {"rollouts": 1}
     assert _cut_off(tmp_path / "run"), "no group was cut off: the kill came too late"
     assert digests(tmp_path / "run") == digests(undisturbed)
+    assert audited(tmp_path / "run") == digests(undisturbed)
 
 
 async def test_a_synthesis_worker_killed_in_mid_seed_changes_nothing(
@@ -109,6 +111,7 @@ async def test_a_synthesis_worker_killed_in_mid_seed_changes_nothing(
     settled = [event.seed for _, event in archived(tmp_path / "run", Topic.POOL) if isinstance(event, SeedSettled)]
     assert len(set(settled)) >= 5
     assert digests(tmp_path / "run") == digests(undisturbed)
+    assert audited(tmp_path / "run") == digests(undisturbed)
 
 
 def test_a_fold_of_the_archive_in_a_fresh_process_gives_the_recorded_digests(undisturbed: Path) -> None:
