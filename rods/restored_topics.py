@@ -22,12 +22,12 @@ async def create_restored_topics(broker: Broker, prefix: str, partitions: int) -
         specs = [spec.on(brokers) for spec in load_topics(prefix, partitions)]
         existing = set(await admin.list_topics())
         await _create(admin, [spec for spec in specs if spec.name not in existing])
+        await create_topics(broker, prefix, partitions)
         await _keep(admin, [spec for spec in specs if spec.name in existing])
     except KafkaError as error:
         raise UserError(f"the broker at {broker} refuses the topics of {prefix!r}: {error}") from error
     finally:
         await admin.close()
-    await create_topics(broker, prefix, partitions)
 
 
 async def _create(admin: AIOKafkaAdminClient, specs: list[TopicSpec]) -> None:
@@ -53,7 +53,13 @@ async def _keep(admin: AIOKafkaAdminClient, specs: list[TopicSpec]) -> None:
         ]
         if any(entry[0] == RETENTION and entry[1] != FOREVER for entry in described):
             change = ConfigResource(ConfigResourceType.TOPIC, spec.name, configs=_forever(spec))
-            await admin.alter_configs([change])
+            try:
+                await admin.alter_configs([change])
+            except KafkaError as error:
+                raise UserError(
+                    f"the topic {spec.name} expires old records, and the broker does not change that; "
+                    "delete the topic, so that it is made anew"
+                ) from error
 
 
 def _forever(spec: TopicSpec) -> dict[str, str]:

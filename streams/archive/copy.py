@@ -22,6 +22,8 @@ from streams.archive.errors import ArchiveError
 from streams.archive.heads import HEADS
 from streams.archive.manifest import MANIFEST, entry_of
 from streams.archive.segment import Segment
+from streams.archive.set_aside import LOG as SET_ASIDE_LOG
+from streams.archive.set_aside import SET_ASIDE
 
 _MOST_BYTES = 256 * 1024 * 1024
 
@@ -112,10 +114,25 @@ def copy_archive(source: Store, target: Store, progress: Callable[[int], None] =
     for place in places:
         _copy_partition(source, target, place, copied, progress)
         copied.partitions.append(place)
-    for name, data in ((CUTS, cuts), (HEADS, heads)):
+    for name in _set_aside(source):
+        if target.size(name) != source.size(name) and (data := source.read(name)) is not None:
+            target.write(name, data)
+    for name, data in ((CUTS, cuts), (HEADS, heads), (SET_ASIDE_LOG, source.read(SET_ASIDE_LOG))):
         if data is not None:
             target.write(name, data)
     return copied
+
+
+def _set_aside(source: Store) -> Iterator[str]:
+    """The files of what earlier returns to a cut have set aside."""
+    for number in filter(str.isdecimal, source.names(SET_ASIDE)):
+        folder = f"{SET_ASIDE}/{number}"
+        if CUTS in source.names(folder):
+            yield f"{folder}/{CUTS}"
+        for topic in Topic:
+            for partition in filter(str.isdecimal, source.names(f"{folder}/{topic.value}")):
+                place = f"{folder}/{topic.value}/{partition}"
+                yield from [f"{place}/{name}" for name in source.names(place) if name.endswith((".avro", ".jsonl"))]
 
 
 def _places(source: Store) -> Iterator[str]:

@@ -6,7 +6,6 @@ reader takes for events. Topics must keep what is old: their retention is the ca
 records whose time has passed would be expired on arrival.
 """
 
-import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -25,7 +24,8 @@ from streams.archive.read import archived_partitions, read_partition
 from streams.log_reader import LogRecord, end_offsets, log_producer
 
 FILLER_HEADER = "rods.filler"
-_BATCH = 500
+_BATCH = 2_000
+_BATCH_BYTES = 512 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ async def restore(settings: RestoreSettings, progress: Callable[[int, int], None
     try:
         await _check_empty(settings, planned)
         done = 0
-        async with log_producer(settings.broker, linger_ms=0) as producer:
+        async with log_producer(settings.broker, max_batch_size=_BATCH_BYTES) as producer:
             for plan in planned:
                 for batch in _batches(_records(settings, plan)):
                     await _write(producer, plan.topic.named(settings.prefix), batch)
@@ -124,24 +124,25 @@ def _batches(records: Iterator[LogRecord]) -> Iterator[list[LogRecord]]:
         yield batch
 
 
-async def _write(producer: Any, topic: str, batch: list[LogRecord]) -> None:
-    waiting = [
-        await producer.send(
-            topic,
-            record.value,
-            key=record.key,
-            partition=record.partition,
-            timestamp_ms=record.timestamp,
-            headers=list(record.headers),
-        )
-        for record in batch
-    ]
-    for record, written in zip(batch, await asyncio.gather(*waiting), strict=True):
-        if written.offset != record.offset:
+async def _write(producer: Any, topic: str, records: list[LogRecord]) -> None:
+    """Writes records of one partition in order, and compares the offset of each batch."""
+    rest = records
+    while rest:
+        batch = producer.create_batch()
+        taken = 0
+        for record in rest:
+            headers = list(record.headers)
+            if batch.append(key=record.key, value=record.value, timestamp=record.timestamp, headers=headers) is None:
+                break
+            taken += 1
+        batch.close()
+        written = await (await producer.send_batch(batch, topic, partition=rest[0].partition))
+        if written.offset != rest[0].offset:
             raise ArchiveError(
-                f"{topic}/{record.partition} gave offset {written.offset} to the record of offset {record.offset}: "
+                f"{topic}/{rest[0].partition} gave offset {written.offset} to the record of offset {rest[0].offset}: "
                 "the topics are not empty, or somebody else writes to them"
             )
+        rest = rest[taken:]
 
 
 async def _check_empty(settings: RestoreSettings, planned: list[Plan]) -> None:

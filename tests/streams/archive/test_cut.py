@@ -1,0 +1,95 @@
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from rods.broker import EmbeddedBroker, create_topics
+from schemas.topics import Topic
+from streams.archive.cut import CUTS, DOWNSTREAM_FIRST, read_cuts, read_ends, record_cut, take_cut
+from streams.archive.errors import ArchiveError
+from streams.archive.partition import PartitionArchive
+from streams.archive.worker import ArchiveSettings, archive_until
+from streams.log_reader import LogRecord, log_producer, send_all
+
+
+def _archived(folder: Path, records: int) -> None:
+    archive = PartitionArchive(folder, Topic.POOL, 0)
+    for offset in range(records):
+        archive.add(LogRecord("rods.pool", 0, offset, 1, b"k", b"v", ()), 0.0)
+    archive.seal()
+
+
+def test_a_cut_is_read_back_as_recorded_and_chained(tmp_path: Path) -> None:
+    _archived(tmp_path, 5)
+    first = record_cut(tmp_path, "epoch-1", {(Topic.POOL, 0): 3})
+    second = record_cut(tmp_path, "epoch-2", {(Topic.POOL, 0): 5, (Topic.SEALS, 0): 0})
+    assert read_cuts(tmp_path) == (first, second)
+    assert (first.number, second.number, second.previous) == (1, 2, first.sha256)
+    assert (second.end(Topic.POOL, 0), second.end(Topic.SEALS, 0), second.end(Topic.EPOCHS, 0)) == (5, 0, 0)
+
+
+def test_a_cut_that_the_archive_does_not_hold_is_not_recorded(tmp_path: Path) -> None:
+    _archived(tmp_path, 2)
+    with pytest.raises(ArchiveError, match=r"ends at 2 in pool/0, before the cut's 3"):
+        record_cut(tmp_path, "too soon", {(Topic.POOL, 0): 3})
+    assert read_cuts(tmp_path) == ()
+
+
+def test_a_line_that_a_crash_cut_short_is_no_cut_and_the_next_replaces_it(tmp_path: Path) -> None:
+    _archived(tmp_path, 2)
+    first = record_cut(tmp_path, "one", {(Topic.POOL, 0): 1})
+    with (tmp_path / CUTS).open("ab") as out:
+        out.write(b'{"ends":{"pool/0":2},"na')
+    assert read_cuts(tmp_path) == (first,)
+    second = record_cut(tmp_path, "two", {(Topic.POOL, 0): 2})
+    assert read_cuts(tmp_path) == (first, second)
+
+
+@pytest.mark.parametrize(
+    "change", [{"number": 2}, {"ends": {"pool/0": 9}}, {"previous": "x"}, {"sha256": ""}, {"more": 1}]
+)
+def test_cuts_that_were_edited_are_refused(tmp_path: Path, change: dict[str, object]) -> None:
+    _archived(tmp_path, 2)
+    record_cut(tmp_path, "one", {(Topic.POOL, 0): 1})
+    line = json.loads((tmp_path / CUTS).read_text())
+    (tmp_path / CUTS).write_text(json.dumps(line | change, sort_keys=True, separators=(",", ":")) + "\n")
+    with pytest.raises(ArchiveError, match=r"line 1 of .*cuts\.jsonl is no cut"):
+        read_cuts(tmp_path)
+
+
+def test_ends_are_read_downstream_first() -> None:
+    assert set(DOWNSTREAM_FIRST) == set(Topic)
+    caused_by = {
+        Topic.POOL: Topic.SYNTHESIS,
+        Topic.SYNTHESIS: Topic.SEEDS,
+        Topic.SEEDS: Topic.SEALS,
+        Topic.SEALS: Topic.ROLLOUTS,
+        Topic.MEASUREMENTS: Topic.ROLLOUTS,
+        Topic.ROLLOUTS: Topic.ASSIGNMENTS,
+        Topic.TRAJECTORIES: Topic.ASSIGNMENTS,
+        Topic.ASSIGNMENTS: Topic.EPOCHS,
+    }
+    for effect, cause in caused_by.items():
+        assert DOWNSTREAM_FIRST.index(effect) < DOWNSTREAM_FIRST.index(cause)
+
+
+async def test_a_cut_of_a_live_log_waits_until_the_archiver_holds_it(tmp_path: Path) -> None:
+    archive = tmp_path / "archive"
+    with EmbeddedBroker(tmp_path / "log") as broker:
+        await create_topics(broker.address, "rods.", 2)
+        async with log_producer(broker.address) as producer:
+            for partition in (0, 1):
+                await send_all(producer, "rods.rollouts", partition, [("k", b"v")] * (3 + partition))
+        with pytest.raises(ArchiveError, match="did not reach the cut 'alone'"):
+            await take_cut(broker.address, "rods.", 2, archive, "alone", seconds=0.3)
+        stopping = asyncio.Event()
+        settings = ArchiveSettings(broker.address, "rods.", 2, archive, seal_seconds=0.2)
+        worker = asyncio.create_task(archive_until(settings, stopping))
+        cut = await take_cut(broker.address, "rods.", 2, archive, "epoch-1")
+        stopping.set()
+        await worker
+        ends = await read_ends(broker.address, "rods.", 2)
+    assert {place: end for place, end in cut.ends.items() if end} == {"rollouts/0": 3, "rollouts/1": 4}
+    assert all(cut.end(*place) == end for place, end in ends.items())
+    assert read_cuts(archive) == (cut,)
