@@ -1,26 +1,31 @@
 """The Faust app: `measure` over `rods.rollouts`, `select` over `rods.seals`.
 
 No tables: a paused worker that wakes overwrites its successor's changelog. No automatic acknowledgement, concurrency 1,
-topics made before the start. State is rebuilt from the seals at each assignment, while the gate is closed.
+topics made before the start. State is rebuilt from the seals at each assignment, while the gate is closed; what the
+group was told to begin behind is folded from the log. Watchdogs end a process that stands still.
 """
 
 import logging
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import faust
 
 from schemas.connection import connection_to
 from schemas.topics import Topic
-from streams.measure.agent import MeasureAgent
+from streams.catch_up import Standing, missing, records, standings
+from streams.log_reader import Place, end_offsets
+from streams.measure.agent import Arrived, MeasureAgent
 from streams.outbox import Outbox
 from streams.seal_log import read_seals
 from streams.select.agent import SelectAgent
 from streams.session import Gate, MeasurePosition, SelectPosition, Session
 from streams.settings import MAX_MESSAGE_BYTES, StreamsSettings
 from streams.transport import credentials, use_prompt_transport
+from streams.watchdog import LoopWatchdog, PositionWatchdog
 
 EXIT_RESTART = 70
 _log = logging.getLogger(__name__)
@@ -47,6 +52,7 @@ def build_app(settings: StreamsSettings) -> faust.App:
         broker_heartbeat_interval=min(1.0, settings.session_seconds / 4),
         broker_rebalance_timeout=settings.rebalance_seconds,
         broker_commit_interval=1.0,
+        stream_buffer_maxsize=settings.buffer,
         stream_wait_empty=False,
         web_enabled=False,
         worker_redirect_stdouts=False,
@@ -59,13 +65,35 @@ def build_app(settings: StreamsSettings) -> faust.App:
 def _wire(app: faust.App, settings: StreamsSettings) -> None:
     gate, outbox = Gate(app), Outbox(app, settings.prefix)
     select_outbox = Outbox(app, settings.prefix)
-    measure = MeasureAgent(gate, outbox, settings.prefix)
+    measure = MeasureAgent(gate, outbox, settings.prefix, partial(_arrivals, settings))
     select = SelectAgent(gate, select_outbox, settings.prefix)
-    assigned = _Assigned(app, settings, gate, select)
+    assigned = _Assigned(app, settings, gate, measure, select)
     app.on_partitions_revoked.connect(assigned.revoke, weak=False)
     app.on_partitions_assigned.connect(assigned.assign, weak=False)
     for name, topic, take in (("measure", Topic.ROLLOUTS, measure.take), ("select", Topic.SEALS, select.take)):
         app.agent(_raw(app, settings, topic), name=name, concurrency=1)(_stream_of(app, take))
+    end = partial(_end, app)
+    ends = partial(end_offsets, settings.broker)
+    app.task(LoopWatchdog(settings.blocked_seconds, end).watch)
+    app.task(PositionWatchdog(settings.stuck_seconds, partial(_positions, gate, settings), ends, end).watch)
+
+
+async def _arrivals(settings: StreamsSettings, partition: int, offsets: range) -> AsyncIterator[Arrived]:
+    async for record in records(settings, partition, offsets):
+        seconds = record.timestamp / 1000
+        yield Arrived(record.topic, record.partition, record.offset, record.value or b"", seconds)
+
+
+def _positions(gate: Gate, settings: StreamsSettings) -> dict[Place, int] | None:
+    """The next offset of every place that has not stopped for good; None while a rebalance is on."""
+    session = gate.current
+    if session is None:
+        return None
+    rollouts, seals = (topic.named(settings.prefix) for topic in (Topic.ROLLOUTS, Topic.SEALS))
+    found = {(rollouts, p): at.state.next_offset for p, at in session.measure.items() if not at.stopped}
+    if session.select is not None and not session.select.stopped:
+        found[seals, 0] = session.select.state.next_offset
+    return found
 
 
 def _raw(app: faust.App, settings: StreamsSettings, topic: Topic) -> Any:
@@ -94,10 +122,13 @@ def _stream_of(app: faust.App, take: Take) -> Callable[[Any], Awaitable[None]]:
 class _Assigned:
     """Rebuilds the session at each assignment."""
 
-    def __init__(self, app: faust.App, settings: StreamsSettings, gate: Gate, select: SelectAgent) -> None:
+    def __init__(
+        self, app: faust.App, settings: StreamsSettings, gate: Gate, measure: MeasureAgent, select: SelectAgent
+    ) -> None:
         self._app = app
         self._settings = settings
         self._gate = gate
+        self._measure = measure
         self._select = select
 
     async def revoke(self, _sender: Any, *_: Any, **__: Any) -> None:
@@ -105,23 +136,35 @@ class _Assigned:
 
     async def assign(self, _sender: Any, assigned: Any = (), **_: Any) -> None:
         self._gate.close()
+        generation = self._app.consumer_generation_id
         try:
-            session = await self._session(set(assigned), self._app.consumer_generation_id)
+            session = await self._session({(tp.topic, tp.partition) for tp in assigned}, generation)
         except Exception as error:  # noqa: BLE001 - as above
-            _end(self._app, error)
+            if generation == self._app.consumer_generation_id:
+                _end(self._app, error)
             return
-        if session.generation == self._app.consumer_generation_id:
+        if generation == self._app.consumer_generation_id:
             self._gate.open(session)
 
-    async def _session(self, assigned: set[Any], generation: int) -> Session:
+    async def _session(self, assigned: set[Place], generation: int) -> Session:
         rollouts, seals = (topic.named(self._settings.prefix) for topic in (Topic.ROLLOUTS, Topic.SEALS))
-        log = await read_seals(self._settings, [tp.partition for tp in assigned if tp.topic == rollouts])
+        places = {place for place in assigned if place[0] in (rollouts, seals)}
+        log = await read_seals(self._settings, [number for topic, number in places if topic == rollouts])
+        standing = await standings(self._settings, places)
         measure = {p: MeasurePosition(state, sealed=state.next_offset) for p, state in log.states.items()}
+        for number, position in measure.items():
+            await self._catch_up(position, number, generation, standing[rollouts, number])
         select = None
-        if any(tp.topic == seals for tp in assigned):
-            select = SelectPosition(log.select, recovered=log.select.next_offset, seeds=log.seeds)
+        if (seals, 0) in places:
+            select = SelectPosition.after(log.select, log.seeds, standing[seals, 0].committed)
             await self._select.resume(select)
         return Session(generation, measure, select)
+
+    async def _catch_up(self, position: MeasurePosition, number: int, generation: int, standing: Standing) -> None:
+        topic = Topic.ROLLOUTS.named(self._settings.prefix)
+        if offsets := missing(topic, number, position.state.next_offset, standing):
+            live = lambda: self._app.consumer_generation_id == generation  # noqa: E731
+            await self._measure.catch_up(position, number, offsets.stop, live)
 
 
 def _end(app: faust.App, error: Exception) -> None:

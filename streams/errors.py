@@ -19,3 +19,27 @@ class OffsetGapError(StreamError):
 
 class UnassembledSealError(StreamError):
     """Chunks that do not form one seal."""
+
+
+class LogBehindError(StreamError):
+    """The log ends before what the seals cover: it is an older copy."""
+
+    def __init__(self, topic: str, partition: int, sealed: int, end: int) -> None:
+        super().__init__(
+            f"{topic}/{partition} ends at offset {end} and its seals cover it up to {sealed}: "
+            "the topic must be restored from the archive"
+        )
+
+
+class BlockedLoopError(StreamError):
+    """Something held the event loop."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"the event loop was blocked for more than {seconds:g} s")
+
+
+class StuckConsumerError(StreamError):
+    """The log has more, and it does not arrive."""
+
+    def __init__(self, what: str, seconds: float) -> None:
+        super().__init__(f"{what} did not move for {seconds:g} s though the log has more")

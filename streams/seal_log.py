@@ -3,21 +3,18 @@
 Faust's own recovery reads some thousand records a second; a plain consumer reads hundreds of thousands.
 """
 
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
-
-from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from schemas.codec import decode
-from schemas.connection import Broker, client_options
 from schemas.errors import UndecodableError
 from schemas.seals import PartitionSealed
 from schemas.topics import Topic
+from streams.log_reader import LogTail
 from streams.measure.state import MeasureState
 from streams.recovery import Recovery, recover
 from streams.select.fold import PlacedSeed, SelectState, evolve, skip
-from streams.settings import MAX_MESSAGE_BYTES, StreamsSettings
+from streams.settings import StreamsSettings
 
 
 @dataclass(slots=True)
@@ -48,30 +45,19 @@ class SealLog:
 
 
 async def read_seals(settings: StreamsSettings, partitions: Collection[int]) -> SealLog:
-    """Everything in `rods.seals` now, folded."""
+    """Everything in `rods.seals` now, folded.
+
+    A topic that was emptied says nothing: every partition is folded anew from its first event, which writes the same
+    seals again. One that lost its beginning alone is refused: raises OffsetGapError.
+    """
     log = SealLog({partition: Recovery(MeasureState(partition)) for partition in partitions})
-    async for record in _records(settings.broker, Topic.SEALS.named(settings.prefix)):
-        log.take(record.offset, record.value)
-    return log
-
-
-async def _records(broker: Broker, topic: str) -> AsyncIterator[Any]:
-    """The records of partition 0 up to the end that it has now."""
-    consumer = AIOKafkaConsumer(
-        **client_options(broker),
-        enable_auto_commit=False,
-        max_partition_fetch_bytes=MAX_MESSAGE_BYTES,
-        fetch_max_wait_ms=100,
-    )
-    partition = TopicPartition(topic, 0)
-    consumer.assign([partition])
-    await consumer.start()
-    try:
-        await consumer.seek_to_beginning(partition)
-        end = (await consumer.end_offsets([partition]))[partition]
-        while await consumer.position(partition) < end:
-            for record in (await consumer.getmany(partition, timeout_ms=200, max_records=200)).get(partition, []):
+    place = (Topic.SEALS.named(settings.prefix), 0)
+    async with LogTail(settings.broker, {place: None}) as tail:
+        begin, end = tail.positions[place], (await tail.ends())[place]
+        if begin == end:
+            log.select = SelectState(next_offset=end)
+        async for batch in tail.until({place: end}):
+            for record in batch:
                 if record.offset < end:
-                    yield record
-    finally:
-        await consumer.stop()
+                    log.take(record.offset, record.value or b"")
+    return log

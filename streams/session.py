@@ -6,6 +6,7 @@ wakes finds its session gone and acknowledges nothing.
 """
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,12 +30,21 @@ class MeasurePosition:
 @dataclass(slots=True)
 class SelectPosition:
     """`rods.seals`. recovered: offsets below it were folded before the session began; seeds: those of each selection
-    among them, to be written again where its offset is delivered and so was never committed."""
+    among them, to be written again where its offset is delivered and so was never committed. latest: those of the
+    newest selection, where its offset is committed; they are written again too, since a commit may have run ahead."""
 
     state: SelectState
     recovered: int
     seeds: dict[int, tuple[PlacedSeed, ...]]
+    latest: tuple[PlacedSeed, ...] = ()
     stopped: bool = False
+
+    @classmethod
+    def after(cls, state: SelectState, seeds: Mapping[int, tuple[PlacedSeed, ...]], committed: int) -> "SelectPosition":
+        """state, seeds: what the log says up to now. committed: the next offset of the group."""
+        kept = {offset: planted for offset, planted in seeds.items() if offset >= committed}
+        newest = max(seeds, default=-1)
+        return cls(state, state.next_offset, kept, () if newest in kept else seeds.get(newest, ()))
 
 
 @dataclass(slots=True)
@@ -61,6 +71,11 @@ class Gate:
     def open(self, session: Session) -> None:
         self._session = session
         self._ready.set()
+
+    @property
+    def current(self) -> Session | None:
+        """The open session; None while a rebalance is on."""
+        return self._session
 
     def live(self, session: Session) -> bool:
         """Whether the session is still the worker's."""

@@ -28,10 +28,11 @@ class SelectAgent:
         self._run_key = run_key
 
     async def resume(self, position: SelectPosition) -> None:
-        """Proposes what the log shows as selected by nobody yet."""
+        """Proposes what the log shows as selected by nobody yet, and writes the newest committed seeds again."""
         if position.state.proposed is not None:
             await self._outbox.post(Topic.SEALS, 0, self._run_key, position.state.proposed)
-            await self._outbox.settled()
+        await self._plant(position.latest)
+        await self._outbox.settled()
 
     async def take(self, stream: Any, event: Any) -> None:
         """Takes a delivered event. Raises OffsetGapError where the framework skipped one."""

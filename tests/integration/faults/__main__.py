@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import logging
 import sys
 import time
 from pathlib import Path
@@ -30,4 +31,5 @@ def _arguments() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # a broker that is down is part of it
     sys.exit(asyncio.run(_main(_arguments())))

@@ -5,6 +5,8 @@ import random
 from collections.abc import Mapping
 from dataclasses import replace
 
+from aiokafka import AIOKafkaProducer
+
 from schemas.codec import decode, encode
 from schemas.rollouts import RolloutFinished, Slot
 from schemas.topics import Topic
@@ -22,28 +24,34 @@ class Meddler:
         self._starts: Mapping[tuple[str, int], int] = {(self._name, number): 0 for number in range(partitions)}
         self._draw = random.Random(f"meddler-{plan.seed}")
         self._seen: set[str] = set()
-        self._writes: set[asyncio.Task[int]] = set()
-        self.written = 0
+        self._writes: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
         """Until cancelled."""
         async with log_producer(self._address) as producer, LogTail(self._address, self._starts) as tail:
-            while True:
-                for record in await tail.poll(0.2):
-                    event = decode(record.value or b"")
-                    if not isinstance(event, RolloutFinished) or event.group in self._seen:
-                        continue
-                    self._seen.add(event.group)
-                    for again in self._meddled(event):
-                        self._later(lambda e=again, p=record.partition: send(producer, self._name, p, "k", encode(e)))
+            try:
+                await self._follow(producer, tail)
+            finally:
+                for write in self._writes:
+                    write.cancel()
+                await asyncio.gather(*self._writes, return_exceptions=True)
 
-    def _later(self, write: "object") -> None:
-        async def delayed() -> int:
-            await asyncio.sleep(self._draw.uniform(0.0, self._plan.delay))
-            self.written += 1
-            return int(await write())  # type: ignore[operator]
+    async def _follow(self, producer: AIOKafkaProducer, tail: LogTail) -> None:
+        while True:
+            for record in await tail.poll(0.2):
+                event = decode(record.value or b"")
+                if not isinstance(event, RolloutFinished) or event.group in self._seen:
+                    continue
+                self._seen.add(event.group)
+                for again in self._meddled(event):
+                    self._later(producer, record.partition, encode(again))
 
-        task = asyncio.create_task(delayed())
+    def _later(self, producer: AIOKafkaProducer, partition: int, value: bytes) -> None:
+        async def delayed(seconds: float) -> None:
+            await asyncio.sleep(seconds)
+            await send(producer, self._name, partition, "again", value)
+
+        task = asyncio.create_task(delayed(self._draw.uniform(0.0, self._plan.delay)))
         self._writes.add(task)
         task.add_done_callback(self._writes.discard)
 

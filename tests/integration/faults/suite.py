@@ -54,7 +54,7 @@ async def _one(room: asyncio.Semaphore, folder: Path, broker: str, plan: Schedul
         try:
             trial = await run_trial(folder / f"schedule-{plan.seed}", broker, plan)
             assert_right(trial)
-            assert decided(trial) == decided(quiet), "the decisions differ from the undisturbed run's"
+            assert decided(trial.log) == decided(quiet.log), "the decisions differ from the undisturbed run's"
         except Exception:  # noqa: BLE001 - a failed schedule is an outcome
             return Outcome(plan, trial, traceback.format_exc(limit=-6))
         return Outcome(plan, trial)

@@ -1,7 +1,7 @@
 """Whether a run left the right log: by a plain fold of it from offset 0, and by the undisturbed run."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from schemas.codec import decode
 from schemas.errors import UndecodableError
@@ -13,17 +13,46 @@ from streams.archive.read import read_partition
 from streams.log_reader import LogRecord
 from streams.measure.seal import join_chunks
 from streams.pool.replay import replay_pools
-from tests.integration.faults.trial import PARTITIONS, Trial
+from tests.integration.faults.trial import Trial
 from tests.simulation import oracle
+
+Fact = TypeVar("Fact", PartitionSealed, SelectionClosed, BoundarySeedSelected)
+Log = Mapping[tuple[Topic, int], Sequence[LogRecord]]
+"""Every record, by topic and partition."""
+
+
+class Derived(NamedTuple):
+    """What streams wrote, each fact once, in order."""
+
+    seals: list[PartitionSealed]
+    selections: list[SelectionClosed]
+    seeds: list[BoundarySeedSelected]
+
+
+class Decided(NamedTuple):
+    """What two runs with one seed agree on: no offsets, clocks, executions or generations. pools: epoch to digest."""
+
+    seals: list[tuple[int, int, str]]
+    selections: list[tuple[int, str]]
+    seeds: list[tuple[int, int, str]]
+    pools: dict[int, str]
 
 
 def assert_right(trial: Trial) -> None:
     """Everything that can be said of one run alone."""
-    assert_whole(trial)
+    log = trial.log
+    assert_whole(log)
     assert_archived(trial)
-    seals, selections, seeds = derived(trial)
-    assert_no_result_lost(trial, seals)
-    demanded = plain_seals(trial)
+    assert_no_result_lost(log, derived(log).seals)
+    assert_streams_right(log)
+    assert_pool_right(log)
+    assert all(pool.agrees for pool in replay_pools(trial.archive))
+
+
+def assert_streams_right(log: Log) -> None:
+    """Seals, selections and seeds are those of a plain fold."""
+    seals, selections, seeds = derived(log)
+    demanded = plain_seals(log)
     assert [_seal(seal) for seal in seals] == [_demanded(seal) for seal in demanded]
     chosen = oracle.select(demanded)
     assert [(c.epoch, c.step, _seeds(c), c.digest) for c in selections] == [
@@ -32,60 +61,50 @@ def assert_right(trial: Trial) -> None:
     assert sorted((seed.step, seed.rank, seed.seed, seed.task) for seed in seeds) == [
         (c.step, rank, seed, task) for c in chosen for seed, task, _, _, _, rank, _ in c.seeds
     ]
-    boundaries = oracle.pool(_all(trial, Topic.POOL, 0), demanded, chosen)
-    assert [b.opened.epoch for b in boundaries] == list(range(len(decided(trial).pools)))
+
+
+def assert_pool_right(log: Log) -> None:
+    """The decisions and the digest of every boundary are those of a plain fold."""
+    seals, pools = plain_seals(log), decided(log).pools
+    boundaries = oracle.pool(_all(log, Topic.POOL, 0), seals, oracle.select(seals))
+    assert [b.opened.epoch for b in boundaries] == list(range(len(pools)))
     for boundary in boundaries:
         assert boundary.recorded is not None and boundary.written == boundary.decisions()
-        assert boundary.recorded.digest == boundary.after.digest == decided(trial).pools[boundary.opened.epoch]
-    assert all(pool.agrees for pool in replay_pools(trial.archive))
+        assert boundary.recorded.digest == boundary.after.digest == pools[boundary.opened.epoch]
 
 
-def plain_seals(trial: Trial) -> list[oracle.Seal]:
+def plain_seals(log: Log) -> list[oracle.Seal]:
     """What a plain fold of `rods.rollouts` from offset 0 says, in the order of steps and partitions."""
-    seals = [s for part in range(PARTITIONS) for s in oracle.measure(part, _all(trial, Topic.ROLLOUTS, part))]
+    seals = [s for part in _partitions(log) for s in oracle.measure(part, _all(log, Topic.ROLLOUTS, part))]
     return sorted(seals, key=lambda seal: (seal.step, seal.partition))
 
 
-class Decided(tuple[Any, ...]):
-    """seals, selections, seeds, pools: what two runs with one seed agree on."""
-
-    @property
-    def pools(self) -> Any:
-        return self[-1]
-
-
-def decided(trial: Trial) -> Decided:
-    """The decision content of a run: no offsets, clocks, executions or generations."""
-    seals, selections, seeds = derived(trial)
-    pools = {
-        event.epoch: event.digest for _, event in _events(trial, Topic.POOL) if isinstance(event, PoolMaterialized)
-    }
+def decided(log: Log) -> Decided:
+    """The decision content of a run."""
+    seals, selections, seeds = derived(log)
     return Decided(
-        (
-            [(seal.step, seal.partition, seal.digest) for seal in seals],
-            [(closed.step, closed.digest) for closed in selections],
-            sorted((seed.step, seed.rank, seed.seed) for seed in seeds),
-            pools,
-        )
+        [(seal.step, seal.partition, seal.digest) for seal in seals],
+        [(closed.step, closed.digest) for closed in selections],
+        sorted((seed.step, seed.rank, seed.seed) for seed in seeds),
+        {event.epoch: event.digest for _, event in _events(log, Topic.POOL) if isinstance(event, PoolMaterialized)},
     )
 
 
-def derived(trial: Trial) -> tuple[list[PartitionSealed], list[SelectionClosed], list[BoundarySeedSelected]]:
-    """What streams wrote, each once; two copies of one fact must be the same bytes."""
-    chunks = list(_once(trial, Topic.SEALS, PartitionSealed).values())
+def derived(log: Log) -> Derived:
+    """What streams wrote; two copies of one fact must be the same bytes."""
     by_seal: dict[tuple[int, int], list[PartitionSealed]] = {}
-    for chunk in chunks:
+    for chunk in _once(log, Topic.SEALS, PartitionSealed):
         by_seal.setdefault((chunk.step, chunk.partition), []).append(chunk)
     seals = [join_chunks(sorted(parts, key=lambda part: part.chunk)) for _, parts in sorted(by_seal.items())]
-    selections = sorted(_once(trial, Topic.SEALS, SelectionClosed).values(), key=lambda closed: closed.step)
-    for partition, seed in _events(trial, Topic.SEEDS):
-        assert partition == partition_of(seed.task, PARTITIONS), seed
-    return seals, selections, list(_once(trial, Topic.SEEDS, BoundarySeedSelected).values())
+    selections = sorted(_once(log, Topic.SEALS, SelectionClosed), key=lambda closed: closed.step)
+    for partition, seed in _events(log, Topic.SEEDS):
+        assert partition == partition_of(seed.task, len(_partitions(log))), seed
+    return Derived(seals, selections, _once(log, Topic.SEEDS, BoundarySeedSelected))
 
 
-def assert_whole(trial: Trial) -> None:
+def assert_whole(log: Log) -> None:
     """No offset is missing and no offset is there twice."""
-    for place, records in trial.log.items():
+    for place, records in log.items():
         assert [record.offset for record in records] == list(range(len(records))), place
 
 
@@ -96,13 +115,13 @@ def assert_archived(trial: Trial) -> None:
         assert [(record.offset, record.value) for record in kept] == [(r.offset, r.value) for r in records], topic
 
 
-def assert_no_result_lost(trial: Trial, seals: Sequence[PartitionSealed]) -> None:
+def assert_no_result_lost(log: Log, seals: Sequence[PartitionSealed]) -> None:
     """A result that stands before the barrier of its step is in the seal: the first of its group, slot by slot."""
-    sealed = {(group.group): group for seal in seals for group in seal.groups}
+    sealed = {group.group: group for seal in seals for group in seal.groups}
     assert sum(len(seal.groups) for seal in seals) == len(sealed), "a group is counted twice"
-    for partition in range(PARTITIONS):
+    for partition in _partitions(log):
         closed, first, newest = 0, dict[str, RolloutFinished](), 0
-        for _, event in _events(trial, Topic.ROLLOUTS, partition):
+        for _, event in _events(log, Topic.ROLLOUTS, partition):
             newest = max(newest, getattr(event, "generation", 0))
             if isinstance(event, RolloutFinished):
                 first.setdefault(event.group, event)
@@ -122,22 +141,26 @@ def assert_counted(group: Any, result: RolloutFinished | None) -> None:
     assert group.passed == passed
 
 
-def _once(trial: Trial, topic: Topic, kind: type[Any]) -> dict[tuple[str, ...], Any]:
+def _once(log: Log, topic: Topic, kind: type[Fact]) -> list[Fact]:
     found: dict[tuple[str, ...], Any] = {}
-    for _, event in _events(trial, topic):
+    for _, event in _events(log, topic):
         if isinstance(event, kind):
             first = found.setdefault(event.natural_key, event)
             assert first == event, "a derived fact was written again with another content"
-    return found
+    return list(found.values())
 
 
-def _events(trial: Trial, topic: Topic, partition: int | None = None) -> Iterable[tuple[int, Any]]:
-    for (name, number), records in trial.log.items():
+def _events(log: Log, topic: Topic, partition: int | None = None) -> Iterable[tuple[int, Any]]:
+    for (name, number), records in log.items():
         if name is topic and partition in (None, number):
             for record in records:
                 event = _decoded(record)
                 if event is not None:
                     yield number, event
+
+
+def _partitions(log: Log) -> list[int]:
+    return sorted(number for topic, number in log if topic is Topic.ROLLOUTS)
 
 
 def _decoded(record: LogRecord) -> Any:
@@ -147,21 +170,19 @@ def _decoded(record: LogRecord) -> Any:
         return None
 
 
-def _all(trial: Trial, topic: Topic, partition: int) -> list[Any]:
+def _all(log: Log, topic: Topic, partition: int) -> list[Any]:
     """An event or None for every offset."""
-    return [_decoded(record) for record in trial.log[topic, partition]]
+    return [_decoded(record) for record in log[topic, partition]]
 
 
 def _seal(seal: PartitionSealed) -> tuple[Any, ...]:
     groups = [(g.group, g.execution, list(g.passed), list(g.reasons), g.zone, g.boundary) for g in seal.groups]
-    counts = (seal.late, seal.duplicate, seal.refused)
-    return (seal.epoch, seal.step, seal.partition, seal.barrier_offset, seal.digest, counts, groups)
+    return (seal.epoch, seal.step, seal.partition, seal.barrier_offset, seal.digest, groups)
 
 
 def _demanded(seal: oracle.Seal) -> tuple[Any, ...]:
     groups = [(g.group, g.execution, g.passed, g.reasons, g.zone, g.boundary) for g in seal.groups]
-    counts = (seal.late, seal.duplicate, seal.refused)
-    return (seal.epoch, seal.step, seal.partition, seal.offset, seal.digest(), counts, groups)
+    return (seal.epoch, seal.step, seal.partition, seal.offset, seal.digest(), groups)
 
 
 def _seeds(closed: SelectionClosed) -> list[list[Any]]:

@@ -1,12 +1,14 @@
 import asyncio
 import hashlib
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
+from schemas.codec import encode
 from schemas.topics import Topic
 from streams.errors import OffsetGapError
-from streams.measure.agent import MeasureAgent
+from streams.measure.agent import Arrived, MeasureAgent
 from streams.measure.state import MeasureState
 from streams.outbox import BURST_SECONDS
 from streams.session import MeasurePosition, Session
@@ -130,6 +132,20 @@ async def test_a_second_delivery_that_no_seal_covers_is_not_acknowledged() -> No
 async def test_a_skipped_offset_is_an_error() -> None:
     with pytest.raises(OffsetGapError):
         await Measure().take(4, result())
+
+
+async def test_a_skipped_event_is_read_from_the_log_and_folded_first() -> None:
+    live = Measure()
+
+    async def log(partition: int, offsets: range) -> AsyncIterator[Arrived]:
+        for offset in offsets:
+            yield Arrived("rods.rollouts", partition, offset, encode(result(step=1 + offset)), 1.0)
+
+    live.agent = MeasureAgent(live.gate, live.outbox, "rods.", log)
+    await live.take(1, barrier(expected()))
+    (seal,) = live.producer.events(Topic.SEALS)
+    assert seal.groups[0].execution == "e1" and live.session.measure[0].state.next_offset == 2
+    assert live.stream.acked == [1]
 
 
 async def test_an_unknown_fingerprint_stops_the_partition() -> None:

@@ -1,0 +1,99 @@
+"""Ends a process that stands still, so that its supervisor starts it again; a restart loses nothing.
+
+- A blocked event loop sends no heartbeat and acknowledges nothing. A thread counts its own ticks between two beats of
+  the loop, not the time: a process that was paused as a whole has beaten as often as it has ticked, and goes on.
+- A consumer may stand still without an error, for example after a broker's restart. Its position is held against the
+  end offset that a client of its own sees.
+"""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+
+from streams.errors import BlockedLoopError, StuckConsumerError
+from streams.log_reader import Place
+
+TICK_SECONDS = 0.5
+End = Callable[[Exception], None]
+
+
+class LoopWatchdog:
+    """`watch` beats in the loop; a daemon thread calls `end` once so many seconds of ticks bring no beat."""
+
+    def __init__(self, seconds: float, end: End, tick: float = TICK_SECONDS) -> None:
+        self._seconds, self._end, self._tick = seconds, end, tick
+        self._missed = 0
+        self._stopped = threading.Event()
+
+    async def watch(self) -> None:
+        """Until cancelled."""
+        threading.Thread(target=self._count, name="loop-watchdog", daemon=True).start()
+        try:
+            while True:
+                self._missed = 0
+                await asyncio.sleep(self._tick)
+        finally:
+            self._stopped.set()
+
+    def _count(self) -> None:
+        while not self._stopped.wait(self._tick):
+            self._missed += 1
+            if self._missed * self._tick > self._seconds:
+                self._end(BlockedLoopError(self._seconds))
+                return
+
+
+@dataclass(slots=True)
+class Progress:
+    """The places that have more to read: where each stood and since when. Pure: times come from outside."""
+
+    seconds: float
+    since: dict[Place, tuple[int, float]] = field(default_factory=dict)
+
+    def stuck(self, now: float, positions: Mapping[Place, int], ends: Mapping[Place, int]) -> Place | None:
+        """A place that has had more to read for `seconds` and has not moved. A place that is new starts anew."""
+        behind = {place: at for place, at in positions.items() if at < ends.get(place, 0)}
+        before = self.since
+        self.since = {place: (at, now) for place, at in behind.items()}
+        self.since |= {place: known for place, known in before.items() if behind.get(place) == known[0]}
+        return next((place for place, (_, began) in self.since.items() if now - began > self.seconds), None)
+
+
+class PositionWatchdog:
+    """positions: the next offset of each place that the worker holds, None while a rebalance is on.
+
+    A rebalance that takes longer than `seconds` is a standstill too.
+    """
+
+    def __init__(
+        self,
+        seconds: float,
+        positions: Callable[[], Mapping[Place, int] | None],
+        ends: Callable[[Mapping[Place, int]], Awaitable[Mapping[Place, int]]],
+        end: End,
+    ) -> None:
+        self._seconds, self._positions, self._ends, self._end = seconds, positions, ends, end
+        self._progress = Progress(seconds)
+
+    async def watch(self) -> None:
+        """Until cancelled. A broker that does not answer proves nothing."""
+        clock = asyncio.get_running_loop().time
+        closed_at: float | None = None
+        while True:
+            await asyncio.sleep(self._seconds / 4)
+            positions = self._positions()
+            closed_at = (closed_at or clock()) if positions is None else None
+            if closed_at is not None and clock() - closed_at > self._seconds:
+                self._end(StuckConsumerError("the group's rebalance", self._seconds))
+            if positions:
+                await self._compare(positions, clock)
+
+    async def _compare(self, positions: Mapping[Place, int], clock: Callable[[], float]) -> None:
+        try:
+            async with asyncio.timeout(self._seconds):
+                ends = await self._ends(positions)
+        except Exception:  # noqa: BLE001 - an observer stops nothing for want of an answer
+            return
+        if (place := self._progress.stuck(clock(), positions, ends)) is not None:
+            self._end(StuckConsumerError(f"{place[0]}/{place[1]}", self._seconds))

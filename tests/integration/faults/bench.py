@@ -1,0 +1,213 @@
+"""Streams workers under a supervisor on a live broker, with a learner and rollout workers played by the test."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+
+from rods.broker import create_topics
+from rods.supervise import RestartLimits, Supervisor, WorkerSpec
+from schemas.codec import decode, encode
+from schemas.identity import group_id
+from schemas.seals import SelectionClosed
+from schemas.topics import Topic, partition_of
+from streams.log_reader import LogRecord, LogTail, end_offsets, log_producer, read_all
+from tests.integration.faults.verdict import Log, assert_no_result_lost, assert_streams_right, derived
+from tests.streams.rollout_log import barrier, expected, result, started
+
+HANG_SECONDS = 120.0
+"""What hangs fails."""
+LIMITS = RestartLimits(restarts=3)
+
+
+@dataclass(slots=True)
+class Worker:
+    """A supervised process. `deaths` counts its uninvited ends."""
+
+    supervisor: Supervisor
+    log_file: Path
+    sign: Path
+
+    @property
+    def pid(self) -> int:
+        return self.supervisor.pids["streams"]
+
+    @property
+    def deaths(self) -> int:
+        return self.supervisor.deaths["streams"]
+
+    def pause(self) -> None:
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def wake(self) -> None:
+        os.kill(self.pid, signal.SIGCONT)
+
+    async def end(self) -> None:
+        """As an operator would."""
+        await self.supervisor.stop()
+
+    async def died(self) -> None:
+        """Waits until it has ended by itself."""
+        async with asyncio.timeout(HANG_SECONDS):
+            while not self.deaths:
+                await asyncio.sleep(0.1)
+
+    async def kill(self) -> None:
+        """As a crash would, for good."""
+        pid = self.pid
+        self.supervisor._workers["streams"]._stopping.set()
+        os.kill(pid, signal.SIGKILL)
+        await self.supervisor.stop()
+
+
+@dataclass(slots=True)
+class Bench:
+    """One prefix of a broker. Results and barriers go in, and what comes out is held to a plain fold."""
+
+    address: str
+    prefix: str
+    partitions: int
+    folder: Path
+    producer: AIOKafkaProducer
+    stack: AsyncExitStack
+    tasks: tuple[str, ...] = tuple(f"task-{number}" for number in range(24))
+    workers: list[Worker] = field(default_factory=list)
+
+    async def start(self, **options: Any) -> Worker:
+        """A streams worker. options: of `StreamsSettings`, and fault: a name in `tests.integration.faults.worker`."""
+        name = f"worker-{len(self.workers) + 1}"
+        sign, log_file = self.folder / f"{name}.sign", self.folder / f"{name}.log"
+        settings = {"broker": self.address, "prefix": self.prefix, "partitions": self.partitions, "sign": str(sign)}
+        settings |= {"data_dir": str(self.folder / name), **options}
+        command = (sys.executable, "-m", "tests.integration.faults.worker", json.dumps(settings))
+        supervisor = Supervisor([WorkerSpec("streams", command, log_file, limits=LIMITS)])
+        self.workers.append(Worker(await self.stack.enter_async_context(supervisor), log_file, sign))
+        return self.workers[-1]
+
+    async def put(self, event: Any, partition: int, topic: Topic = Topic.ROLLOUTS) -> None:
+        await self.producer.send_and_wait(topic.named(self.prefix), encode(event), partition=partition)
+
+    async def results(self, step: int, tasks: Iterable[str] | None = None) -> None:
+        """A result of each task, and most of them again with other outcomes."""
+        sent = []
+        for task in self.tasks if tasks is None else tasks:
+            for passed in (_passed(task, step), (2, 2, 2, 2)):
+                value = encode(result(task, passed, step=step))
+                partition = partition_of(task, self.partitions)
+                sent.append(await self.producer.send(Topic.ROLLOUTS.named(self.prefix), value, partition=partition))
+        for ack in sent:
+            await ack
+
+    async def barriers(self, step: int, partitions: Iterable[int] | None = None, *, last: bool = False) -> None:
+        """A barrier on each partition for all tasks of it."""
+        for partition in range(self.partitions) if partitions is None else partitions:
+            groups = [expected(task, step=step) for task in self.tasks if self._on(task, partition)]
+            event = barrier(*groups, step=step, partition=partition, partitions=self.partitions, last=last)
+            await self.put(event, partition)
+
+    async def step(self, step: int, *, last: bool = False) -> None:
+        """A whole step, until it is selected."""
+        await self.results(step)
+        await self.barriers(step, last=last)
+        await self.closed(step)
+
+    async def closed(self, step: int) -> None:
+        """Waits for a step's selection."""
+        place = (Topic.SEALS.named(self.prefix), 0)
+        async with asyncio.timeout(HANG_SECONDS), LogTail(self.address, {place: None}) as tail:
+            while True:
+                for record in await tail.poll(0.2):
+                    event = decode(record.value or b"")
+                    if isinstance(event, SelectionClosed) and event.step == step:
+                        return
+                for worker in self.workers:
+                    await _alive(worker)
+
+    async def measured(self, groups: int) -> None:
+        """Waits for the views of so many groups."""
+        places = {(Topic.MEASUREMENTS.named(self.prefix), number): 0 for number in range(self.partitions)}
+        seen: set[str] = set()
+        async with LogTail(self.address, places) as tail:
+            while len(seen) < groups:
+                seen |= {decode(record.value or b"").group for record in await tail.poll(0.2)}
+
+    async def commit(self, *, ahead: int = 0) -> None:
+        """Joins the group alone and commits the ends of everything, or offsets behind them."""
+        places = [(Topic.ROLLOUTS.named(self.prefix), number) for number in range(self.partitions)]
+        places.append((Topic.SEALS.named(self.prefix), 0))
+        ends = await end_offsets(self.address, places)
+        consumer = AIOKafkaConsumer(
+            bootstrap_servers=self.address, group_id=f"{self.prefix}streams", enable_auto_commit=False
+        )
+        consumer.subscribe(list({topic for topic, _ in places}))
+        await consumer.start()
+        try:
+            while len(consumer.assignment()) < len(places):
+                await consumer.getmany(timeout_ms=100, max_records=1)
+            await consumer.commit({TopicPartition(*place): end + ahead for place, end in ends.items()})
+        finally:
+            await consumer.stop()
+
+    async def log(self) -> Log:
+        """Everything that the streams read or write."""
+        topics = (Topic.ROLLOUTS, Topic.MEASUREMENTS, Topic.SEALS, Topic.SEEDS, Topic.DEAD_LETTERS)
+        found: dict[tuple[Topic, int], list[LogRecord]] = {}
+        for topic in topics:
+            for number in range(self.partitions if topic.by_task else 1):
+                name = topic.named(self.prefix)
+                found[topic, number] = [record async for record in read_all(self.address, name, number, None)]
+        return found
+
+    async def assert_exact(self, steps: int) -> None:
+        """Nothing lost, nothing counted twice, every step selected, every seed written."""
+        await self._seeds_written()
+        log = await self.log()
+        assert_streams_right(log)
+        seals = derived(log).seals
+        assert_no_result_lost(log, seals)
+        assert {seal.step for seal in seals} == set(range(1, steps + 1))
+        wanted = {group_id(1, 1, step, task, "train") for step in range(1, steps + 1) for task in self.tasks}
+        assert {group.group for seal in seals for group in seal.groups if group.execution} == wanted
+
+    async def _seeds_written(self) -> None:
+        """A selection's seeds follow it."""
+        places = {(Topic.SEEDS.named(self.prefix), number): 0 for number in range(self.partitions)}
+        chosen = {seed.seed for closed in derived(await self.log()).selections for seed in closed.seeds}
+        assert chosen
+        async with LogTail(self.address, places) as tail:
+            while chosen:
+                chosen -= {decode(record.value or b"").seed for record in await tail.poll(0.2)}
+
+    def _on(self, task: str, partition: int) -> bool:
+        return partition_of(task, self.partitions) == partition
+
+
+@asynccontextmanager
+async def bench(address: str, prefix: str, partitions: int, folder: Path) -> AsyncIterator[Bench]:
+    """A bench with its topics made and the first learner's fence on every partition."""
+    await create_topics(address, prefix, partitions)
+    async with AsyncExitStack() as stack, log_producer(address) as producer:
+        made = Bench(address, prefix, partitions, folder, producer, stack)
+        for partition in range(partitions):
+            await made.put(started(1), partition)
+        async with stack:
+            yield made
+
+
+async def _alive(worker: Worker) -> None:
+    """Raises WorkerKeepsDyingError, with its last words, where it does not run any more."""
+    state = worker.supervisor.states["streams"]
+    assert str(state) != "keeps_dying", worker.log_file.read_text()[-3000:]
+
+
+def _passed(task: str, step: int) -> tuple[int | None, ...]:
+    number = int(task.removeprefix("task-"))
+    return (number % 3, step % 3, None if number % 5 == 0 else 1, (number + step) % 3)

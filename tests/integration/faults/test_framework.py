@@ -1,0 +1,216 @@
+"""Failures that users of the frameworks have reported, as inputs. Each ends with nothing lost or counted twice."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from aiokafka import TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin.records_to_delete import RecordsToDelete
+
+from rods.broker import EmbeddedBroker
+from schemas.topics import Topic
+from streams.log_reader import end_offsets
+from tests.integration.faults.bench import Bench, bench
+from tests.integration.faults.conftest import Served
+
+
+async def test_a_commit_past_an_event_in_flight(four: Bench) -> None:
+    """faust-streaming#606. Here it even passes a barrier, so that no later event would bring its seal about."""
+    first = await four.start()
+    await four.step(1)
+    await four.results(2)
+    await first.end()
+    await four.barriers(2)
+    await four.commit()
+    await four.start()
+    await four.closed(2)
+    await four.step(3)
+    await four.assert_exact(3)
+
+
+async def test_a_commit_past_the_seeds_in_flight(four: Bench) -> None:
+    """The same of a selection whose seeds were never written."""
+    first = await four.start()
+    await four.step(1)
+    await first.end()
+    await four.commit()
+    await four.start()
+    await four.step(2)
+    await four.assert_exact(2)
+
+
+async def test_recovery_with_an_emptied_topic(four: Bench, broker: Served) -> None:
+    """faust-streaming#597, #176: the seals are gone, their topic and the group's offsets are not."""
+    first = await four.start()
+    await four.step(1)
+    await four.step(2, last=True)
+    await four.results(3)
+    await first.end()
+    await empty(four, Topic.SEALS, anew=isinstance(broker, EmbeddedBroker))
+    await four.start()
+    await four.barriers(3)
+    await four.closed(3)
+    await four.assert_exact(3)
+
+
+async def empty(bench: Bench, topic: Topic, *, anew: bool) -> None:
+    """Deletes every record; the embedded broker can only be asked to make the topic anew."""
+    name = topic.named(bench.prefix)
+    ends = await end_offsets(bench.address, [(name, 0)])
+    admin = AIOKafkaAdminClient(bootstrap_servers=bench.address)
+    await admin.start()
+    try:
+        if anew:
+            await admin.delete_topics([name])
+            await admin.create_topics([NewTopic(name, 1, 1)])
+        else:
+            await admin.delete_records({TopicPartition(name, 0): RecordsToDelete(before_offset=ends[name, 0])})
+    finally:
+        await admin.close()
+
+
+async def test_offsets_newer_than_the_broker(four: Bench) -> None:
+    """faust-streaming#158: what a worker remembers is ahead of a log that was put back from an older copy."""
+    first = await four.start()
+    await four.step(1)
+    await first.end()
+    await four.commit(ahead=1000)
+    await four.start()
+    await four.step(2)
+    await four.assert_exact(2)
+
+
+async def test_a_tiny_stream_buffer(four: Bench) -> None:
+    """faust-streaming#74: one event fits, a thousand wait when the worker recovers."""
+    first = await four.start(buffer=1)
+    await four.step(1)
+    for _ in range(10):
+        await four.results(2)
+    await first.kill()
+    for _ in range(10):
+        await four.results(2)
+    await four.start(buffer=1)
+    await four.barriers(2)
+    await four.closed(2)
+    await four.assert_exact(2)
+
+
+async def test_a_partition_that_leaves_and_comes_back(four: Bench) -> None:
+    """faust-streaming#318."""
+    await four.start()
+    await four.step(1)
+    await four.results(2, four.tasks[:12])
+    guest = await four.start()
+    await four.measured(24 + 12)
+    await four.results(2, four.tasks[12:20])
+    await guest.end()
+    await four.results(2, four.tasks[20:])
+    await four.barriers(2)
+    await four.closed(2)
+    await four.step(3)
+    await four.assert_exact(3)
+
+
+async def test_twelve_partitions_with_three_workers(broker: Served, tmp_path: Path) -> None:
+    """faust-streaming#471."""
+    async with bench(broker.address, "twelve.", 12, tmp_path) as twelve:
+        workers = [await twelve.start() for _ in range(3)]
+        await twelve.step(1)
+        await twelve.results(2)
+        await workers[1].kill()
+        await twelve.barriers(2)
+        await twelve.closed(2)
+        await twelve.assert_exact(2)
+
+
+async def test_a_blocked_event_loop(four: Bench) -> None:
+    """faust-streaming#532: blocked for a minute, past a bound of two seconds."""
+    worker = await four.start(fault="loop_blocks", blocked_seconds=2.0)
+    await four.step(1)
+    worker.sign.touch()
+    await four.results(2)
+    await four.barriers(2)
+    await four.closed(2)
+    assert worker.deaths == 1 and "the event loop was blocked for more than 2 s" in worker.log_file.read_text()
+    await four.assert_exact(2)
+
+
+async def test_a_process_that_stands_still_beyond_its_session(four: Bench) -> None:
+    """The same from outside: it wakes to a group that has gone on without it, and is not ended for it."""
+    first, _ = await four.start(blocked_seconds=2.0), await four.start(blocked_seconds=2.0)
+    await four.step(1)
+    await four.results(2, four.tasks[:12])
+    first.pause()
+    await four.results(2, four.tasks[12:])
+    await four.barriers(2)
+    await four.closed(2)
+    first.wake()
+    await four.step(3)
+    assert first.deaths == 0
+    await four.assert_exact(3)
+
+
+@pytest.mark.parametrize("fault", ["commit_fails_once", "commit_is_refused_once"])
+async def test_a_commit_that_fails_once(four: Bench, fault: str) -> None:
+    """faust-streaming#611."""
+    worker = await four.start(fault=fault)
+    worker.sign.touch()
+    await four.step(1)
+    await four.step(2)
+    await asyncio.sleep(2.0)
+    await four.step(3)
+    await four.assert_exact(3)
+
+
+async def test_a_consumer_that_sticks(four: Bench) -> None:
+    """aiokafka#1154: it says that there is nothing, without an error, while the log grows."""
+    worker = await four.start(fault="consumer_sticks", stuck_seconds=4.0)
+    await four.step(1)
+    worker.sign.touch()
+    await four.results(2)
+    await four.barriers(2)
+    await worker.died()
+    worker.sign.unlink()
+    await four.closed(2)
+    assert "did not move for 4 s though the log has more" in worker.log_file.read_text()
+    await four.assert_exact(2)
+
+
+async def test_assignments_that_change_between_fetch_and_commit(four: Bench) -> None:
+    """aiokafka#933: members come and go while commits are on their way."""
+    await four.start(fault="commits_are_slow")
+    for step in (1, 2, 3):
+        guest = await four.start(fault="commits_are_slow")
+        await four.results(step, four.tasks[:12])
+        await asyncio.sleep(1.0)
+        await (guest.kill() if step == 2 else guest.end())
+        await four.results(step, four.tasks[12:])
+        await four.barriers(step)
+        await four.closed(step)
+    await four.assert_exact(3)
+
+
+async def test_an_event_that_the_framework_skips(four: Bench) -> None:
+    """An offset above the expected one: the event between is read from the log."""
+    worker = await four.start(fault="event_is_skipped")
+    await four.step(1)
+    worker.sign.touch()
+    await four.step(2)
+    await four.step(3)
+    assert "are read again from offset" in worker.log_file.read_text()
+    await four.assert_exact(3)
+
+
+async def test_seals_that_are_ahead_of_the_log_stop_the_worker_and_it_says_so(four: Bench) -> None:
+    """What is written next would be taken as known."""
+    first = await four.start()
+    await four.step(1)
+    await first.end()
+    async with bench(four.address, f"older-{four.prefix}", 4, four.folder) as older:
+        for record in (await four.log())[Topic.SEALS, 0]:
+            await older.producer.send_and_wait(Topic.SEALS.named(older.prefix), record.value, partition=0)
+        worker = await older.start()
+        await worker.died()
+        text = worker.log_file.read_text()
+    assert "must be restored from the archive" in text

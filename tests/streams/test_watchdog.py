@@ -1,0 +1,97 @@
+import asyncio
+import time
+from collections.abc import Mapping
+
+import pytest
+
+from streams.errors import BlockedLoopError, StuckConsumerError
+from streams.log_reader import Place
+from streams.watchdog import LoopWatchdog, PositionWatchdog, Progress
+
+HERE: Place = ("rods.rollouts", 0)
+THERE: Place = ("rods.rollouts", 1)
+
+
+class Ended(list[Exception]):
+    """What the process would have ended with."""
+
+    def __call__(self, error: Exception) -> None:
+        self.append(error)
+
+
+async def test_a_blocked_loop_ends_the_process() -> None:
+    ended = Ended()
+    watching = asyncio.create_task(LoopWatchdog(0.2, ended, tick=0.02).watch())
+    await asyncio.sleep(0.1)
+    assert not ended
+    time.sleep(0.6)
+    watching.cancel()
+    assert [type(error) for error in ended] == [BlockedLoopError]
+
+
+async def test_a_busy_loop_that_comes_back_in_time_ends_nothing() -> None:
+    ended = Ended()
+    watching = asyncio.create_task(LoopWatchdog(0.6, ended, tick=0.02).watch())
+    for _ in range(5):
+        await asyncio.sleep(0.05)
+        time.sleep(0.1)
+    watching.cancel()
+    assert not ended
+
+
+def test_a_position_that_stands_before_the_end_is_stuck_after_a_while() -> None:
+    progress = Progress(10.0)
+    assert progress.stuck(0.0, {HERE: 5}, {HERE: 9}) is None
+    assert progress.stuck(9.0, {HERE: 5}, {HERE: 12}) is None
+    assert progress.stuck(11.0, {HERE: 5}, {HERE: 12}) == HERE
+
+
+def test_a_position_at_the_end_is_never_stuck() -> None:
+    progress = Progress(10.0)
+    assert all(progress.stuck(float(now), {HERE: 5}, {HERE: 5}) is None for now in range(0, 100, 5))
+    assert progress.stuck(101.0, {HERE: 5}, {HERE: 6}) is None
+    assert progress.stuck(106.0, {HERE: 5}, {HERE: 6}) is None
+
+
+def test_a_position_that_moves_slowly_is_not_stuck() -> None:
+    progress = Progress(10.0)
+    assert all(progress.stuck(float(now), {HERE: now}, {HERE: 1000}) is None for now in range(0, 100, 9))
+
+
+def test_a_place_that_was_lost_and_came_back_starts_anew() -> None:
+    progress = Progress(10.0)
+    progress.stuck(0.0, {HERE: 5}, {HERE: 9})
+    progress.stuck(5.0, {THERE: 1}, {THERE: 1})
+    assert progress.stuck(11.0, {HERE: 5}, {HERE: 9}) is None
+
+
+async def watched(positions: Mapping[Place, int] | None, ends: Mapping[Place, int] | None) -> Ended:
+    """What half a second with these positions and ends comes to. ends: None for a broker that does not answer."""
+    ended = Ended()
+
+    async def ask(_: Mapping[Place, int]) -> Mapping[Place, int]:
+        if ends is None:
+            raise ConnectionError
+        return ends
+
+    watching = asyncio.create_task(PositionWatchdog(0.1, lambda: positions, ask, ended).watch())
+    await asyncio.sleep(0.5)
+    assert not watching.done()
+    watching.cancel()
+    return ended
+
+
+async def test_a_consumer_that_stands_still_ends_the_process() -> None:
+    ended = await watched({HERE: 1}, {HERE: 2})
+    assert ended and isinstance(ended[0], StuckConsumerError) and "rods.rollouts/0" in str(ended[0])
+
+
+async def test_a_rebalance_without_end_ends_the_process() -> None:
+    assert isinstance((await watched(None, {}))[0], StuckConsumerError)
+
+
+@pytest.mark.parametrize(("positions", "ends"), [({HERE: 2}, {HERE: 2}), ({}, {}), ({HERE: 1}, None)])
+async def test_at_the_end_or_without_partitions_or_an_answer_nothing_ends(
+    positions: Mapping[Place, int], ends: Mapping[Place, int] | None
+) -> None:
+    assert not await watched(positions, ends)
