@@ -10,7 +10,7 @@ DEV_READY := .venv/.ready-dev
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test check lint format types imports compatibility lock golden bench-verdicts bench-learning clean
+.PHONY: help install run test check lint format types imports compatibility lock golden simulate bench-verdicts bench-learning clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ compatibility: $(DEV_READY)  ## schema files, index and golden bytes against the
 
 golden: $(DEV_READY)  ## golden bytes for schema versions that have none yet
 	@$(BIN)/python -m tests.golden.events
+
+simulate: $(DEV_READY)  ## seeded schedules of log, workers and learners (ARGS="--schedules 1000000 --processes 2")
+	@$(BIN)/python -m tests.simulation $(ARGS)
 
 lock:  ## resolve requirements.lock and requirements-dev.lock anew
 	@.ci/lock
