@@ -26,6 +26,8 @@ from streams.archive.cut import CUTS, Cut, cut_of, place_name
 from streams.archive.errors import ArchiveError
 from streams.archive.heads import HEADS, Heads, parse_heads
 from streams.archive.read import archived_partitions, read_partition
+from streams.archive.set_aside import LOG as SET_ASIDE_LOG
+from streams.archive.set_aside import read_set_aside
 from streams.audit.errors import AuditError
 from streams.audit.verify_fault import Fault, FaultKind
 from streams.audit.verify_heads import archive_fault, compare_heads, compare_signature, places_of, uncovered
@@ -83,6 +85,7 @@ def verify_archive(
     result.run, result.partitions = run or "", len(scans)
     _read_segments(archive, scans, Expected(Topic.EPOCHS, 0, run, partitions), workers, result, progress)
     cuts = _cuts(archive, scans, result)
+    result.faults += _set_aside_faults(archive)
     result.faults += _schema_faults(archive)
     _compare(archive, scans, cuts, run, witness or Witness(), result)
     result.faults.sort()
@@ -218,6 +221,13 @@ def _cut_off(cut: Cut, scans: dict[str, PartitionScan]) -> Iterator[Fault]:
         elif scan.end < end:
             meaning = f"the archive ends before offset {scan.end}, and cut {cut.number} was recorded at {end}"
             yield scan.place.fault(FaultKind.CUT, "manifest.jsonl", scan.end, meaning, end - 1)
+
+
+def _set_aside_faults(archive: Path) -> Iterator[Fault]:
+    try:
+        read_set_aside(archive)
+    except (ArchiveError, OSError) as error:
+        yield archive_fault(FaultKind.SET_ASIDE, SET_ASIDE_LOG, str(error))
 
 
 def _schema_faults(archive: Path) -> Iterator[Fault]:

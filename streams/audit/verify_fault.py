@@ -23,6 +23,7 @@ class FaultKind(StrEnum):
     VALUE = "value"
     SCHEMA_TEXT = "schema_text"
     CUT = "cut"
+    SET_ASIDE = "set_aside"
     HEAD = "head"
     SIGNATURE = "signature"
 

@@ -320,7 +320,9 @@ DECIDED_ON = (Topic.MEASUREMENTS, Topic.SEALS, Topic.SEEDS, Topic.POOL)
 def _other_decision(event: Any, rng: Random) -> Any:
     if isinstance(event, TaskMeasured):
         zones = [zone.value for zone in Zone if zone.value != event.zone]
-        return replace(event, zone=rng.choice(zones)) if event.zone else replace(event, visits=event.visits + 1)
+        # A partition's first views follow no recorded rules, so that no replay can judge their zones.
+        decided = event.zone and event.step > 1
+        return replace(event, zone=rng.choice(zones)) if decided else replace(event, visits=event.visits + 1)
     if isinstance(event, PartitionSealed):
         if not event.groups:
             return replace(event, digest=_other_digest(event.digest, rng))
@@ -367,8 +369,9 @@ ACTS: tuple[Act, ...] = (
     edit_value,
     edit_fact,
     cut_tail,
+    edit_decision,
 )
-"""What `verify` must report, some of it with heads alone. `edit_decision` is for `replay`."""
+"""Every act, with what must report it."""
 
 _NEEDS_ROLLOUTS: tuple[Act, ...] = (edit_value, edit_fact)
 

@@ -18,6 +18,7 @@ from streams.archive.cut import CUTS, record_cut
 from streams.archive.heads import generate_key, read_private_key, read_public_key, sign, take_heads, write_heads
 from streams.archive.manifest import MANIFEST
 from streams.archive.partition import PartitionArchive, partition_folder
+from streams.archive.set_aside import set_aside
 from streams.archive.worker import keep_schemas
 from streams.audit.errors import AuditError
 from streams.audit.verify import Witness, verify_archive
@@ -167,6 +168,16 @@ def test_a_tail_cut_off_below_a_recorded_cut_is_a_fault(archive: Path) -> None:
     next(folder.glob("*.avro")).unlink()
     (fault,) = verify_archive(archive).faults
     assert (fault.kind, fault.offset, fault.last) == (FaultKind.CUT, 0, 1)
+
+
+def test_a_return_to_a_cut_is_no_fault_and_its_record_is_held_to_its_chain(archive: Path) -> None:
+    cut = record_cut(archive, "one", {(Topic.ROLLOUTS, 0): 1, (Topic.EPOCHS, 0): 1})
+    record_cut(archive, "two", {(Topic.ROLLOUTS, 0): 2, (Topic.EPOCHS, 0): 1})
+    set_aside(archive, cut)
+    assert _kinds(archive) == []
+    log = archive / "set-aside.jsonl"
+    log.write_bytes(log.read_bytes().replace(b'"previous":""', b'"previous":"x"'))
+    assert _kinds(archive) == [FaultKind.SET_ASIDE]
 
 
 def test_any_flipped_bit_of_the_cuts_is_a_fault(archive: Path) -> None:

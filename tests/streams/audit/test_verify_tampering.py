@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from streams.archive.heads import Heads, take_heads
+from streams.audit.limits import Provenance
+from streams.audit.replay import ReplayOptions, replay
+from streams.audit.source import ArchiveSource
 from streams.audit.verify import Verification, Witness, run_of, verify_archive
 from streams.audit.verify_fault import Fault
 from tests.streams.audit.tamper import ACTS, Shown, Tampering, resegmented, tampered
@@ -47,6 +50,14 @@ def _wrongly_reported(result: Verification, done: Tampering) -> str:
     return ""
 
 
+def _wrongly_replayed(archive: Path, done: Tampering) -> str:
+    """Why a replay does not find the edited decision; empty where it does."""
+    report = replay(ArchiveSource(archive), ReplayOptions(None, "", 1), Provenance("", {}))
+    places = [divergence.place for divergence in report.divergences]
+    expected = f"{done.folder}/{done.files[0]} at offset {done.exact}"
+    return "" if expected in places else f"{done} is not found by replay: {places}"
+
+
 def test_the_untouched_archive_is_sound(archive: Path, heads: Heads) -> None:
     assert verify_archive(archive, witness=Witness(heads)).faults == []
 
@@ -61,6 +72,8 @@ def test_every_act_of_tampering_is_reported_in_its_place(archive: Path, heads: H
             alone = verify_archive(archive)
             if done.shown is Shown.VERIFY:
                 wrong.append(_wrongly_reported(alone, done))
+            elif done.shown is Shown.REPLAY:
+                wrong.append(_wrongly_replayed(archive, done))
             else:
                 if done.topic.value != "epochs" and alone.faults:
                     wrong.append(f"{done} is reported without heads, which nobody can: {alone.faults[0].line()}")
