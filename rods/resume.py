@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
 from learner.checkpoint_files import check_checkpoint, saved_checkpoints
 from learner.cuts import step_of
 from learner.errors import CheckpointError
@@ -25,7 +27,7 @@ from rods.run_folder import RunFolder
 from rods.settings import EMBEDDED, KAFKA, Settings, read_resolved
 from rods.wiring import warehouse_dsn
 from schemas.codec import decode
-from schemas.connection import Connection
+from schemas.connection import Connection, client_options
 from schemas.epochs import EpochClosed
 from schemas.errors import UndecodableError
 from schemas.topics import Topic
@@ -155,7 +157,23 @@ def _restoring(settings: Settings, folder: RunFolder, cut: Cut) -> RestoreSettin
 
 async def _restore(connection: Connection, settings: Settings, folder: RunFolder, cut: Cut) -> int:
     await create_restored_topics(connection, settings.prefix, settings.partitions)
-    return await restore(RestoreSettings(connection, settings.prefix, folder.archive, cut))
+    records = await restore(RestoreSettings(connection, settings.prefix, folder.archive, cut))
+    await _pass_over_requests(connection, settings.prefix, cut)
+    return records
+
+
+async def _pass_over_requests(connection: Connection, prefix: str, cut: Cut) -> None:
+    """Commits the rollout workers' group up to the cut: what was asked for before it is answered, or asked for again by
+    the new learner. Without that they would begin with the oldest requests."""
+    topic = Topic.ASSIGNMENTS
+    ends = {TopicPartition(topic.named(prefix), n): end for (of, n), end in cut.by_place().items() if of is topic}
+    consumer = AIOKafkaConsumer(group_id=f"{prefix}rollouts", enable_auto_commit=False, **client_options(connection))
+    consumer.assign(list(ends))
+    await consumer.start()
+    try:
+        await consumer.commit(ends)
+    finally:
+        await consumer.stop()
 
 
 def _set_files_aside(folder: RunFolder, step: int) -> int:
