@@ -4,7 +4,7 @@ A boundary may be written twice, by a learner that died and the one after it; wh
 is ignored, as the fold ignores it. A decision is compared by what it decides, not by who wrote it and when.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ from schemas.identity import content_digest, variant_id
 from schemas.pool import (
     BoundaryOpened,
     PoolMaterialized,
+    SeedSettled,
     TaskInjected,
     TaskProbed,
     TaskRetired,
@@ -44,11 +45,12 @@ class Boundary:
 
 @dataclass(slots=True)
 class BoundaryPass:
-    """Walks `rods.pool`, and takes the seals along."""
+    """Walks `rods.pool`, and takes the seals along. observe: sees every settlement that counts."""
 
     source: LogSource
     sealed: SealedPass
     to_epoch: int | None = None
+    observe: Callable[[SeedSettled], None] | None = None
     divergences: list[Divergence] = field(default_factory=list)
     state: PoolState = field(default_factory=PoolState)
     decision: BoundaryDecision | None = None
@@ -82,6 +84,9 @@ class BoundaryPass:
             self._add(placed.offset, self._epoch, 0, what, "epoch", str(event.epoch), str(before.epoch + 1))
             return
         match event:
+            case SeedSettled():
+                if self.observe is not None and self.state.settled is not before.settled:
+                    self.observe(event)
             case VariantVerified():
                 self._variant(placed.offset, event)
             case BoundaryOpened() if self.state.boundary is event:

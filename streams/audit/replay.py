@@ -14,7 +14,6 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 
-from schemas.pool import SeedSettled
 from schemas.seals import BoundarySeedSelected, PartitionSealed
 from schemas.topics import Topic, partition_of
 from streams.audit.boundaries import Boundary, BoundaryPass
@@ -23,9 +22,9 @@ from streams.audit.limits import Failures, Limit, LimitName, Provenance, limits_
 from streams.audit.measured import MeasuredPartition, MeasureJob, SealKey, evidence_of, header_of, seals_at
 from streams.audit.sealed import RecordedSeal, SealedPass
 from streams.audit.settings_check import settings_divergences
-from streams.audit.source import LogSource, events, topic_events
+from streams.audit.source import LogSource, topic_events
 from streams.audit.story import RunStory, run_story
-from streams.audit.trajectories import trajectories_of
+from streams.audit.trajectories import Attempts
 
 _IN_PROCESS_RECORDS = 20_000
 
@@ -84,8 +83,9 @@ class _Replay:
     def __init__(self, source: LogSource, options: ReplayOptions, here: Provenance) -> None:
         self.source, self.options, self.here = source, options, here
         self.story: RunStory = run_story(source, options.to_epoch)
-        self.sealed = SealedPass(source, options.to_epoch)
-        self.pool = BoundaryPass(source, self.sealed, options.to_epoch)
+        self.failures, self.attempts = Failures(), Attempts(source)
+        self.sealed = SealedPass(source, options.to_epoch, self._observe)
+        self.pool = BoundaryPass(source, self.sealed, options.to_epoch, self.failures.settled)
         self.divergences: list[Divergence] = []
         self.limits: list[Limit] = limits_of(self.story, here)
         self.open_barriers = 0
@@ -222,27 +222,16 @@ class _Replay:
     def _beyond(self, epoch: int) -> bool:
         return self.options.to_epoch is not None and epoch > self.options.to_epoch
 
+    def _observe(self, seal: PartitionSealed) -> None:
+        self.attempts.take(seal)
+        for group in seal.groups:
+            self.failures.group(group)
+
     def _look_at_failures(self) -> None:
-        failures, wanted = Failures(), 0
-        missing = 0
-        kept: dict[int, set[tuple[str, str, int]]] = {}
-        for _, (_, _, event) in topic_events(self.source, Topic.SEALS):
-            if not isinstance(event, PartitionSealed) or self._beyond(event.epoch):
-                continue
-            if event.partition not in kept:
-                kept[event.partition] = trajectories_of(self.source, event.partition)
-            for group in event.groups:
-                failures.group(group)
-                for attempt, trajectory in enumerate(group.trajectories):
-                    wanted += bool(trajectory)
-                    missing += bool(trajectory) and (group.group, group.execution, attempt) not in kept[event.partition]
-        for placed in events(self.source, Topic.POOL, 0) if self.source.partitions(Topic.POOL) else ():
-            if isinstance(placed.event, SeedSettled):
-                failures.settled(placed.event)
-        self.limits += failures.limits()
-        if missing:
-            detail = f"{missing} of {wanted} attempts that counted have no trajectory in the log"
-            self.limits.append(Limit(LimitName.TRAJECTORIES, detail))
+        self.limits += self.failures.limits()
+        if self.attempts.missing:
+            detail = f"{self.attempts.missing} of {self.attempts.counted} attempts that counted have no trajectory"
+            self.limits.append(Limit(LimitName.TRAJECTORIES, f"{detail} in the log"))
 
     def _counts(self, measured: Sequence[MeasuredPartition], seeds: int, boundaries: Sequence[Boundary]) -> Counts:
         return Counts(

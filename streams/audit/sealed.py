@@ -4,7 +4,7 @@ Each fold reads the recorded events, so that a divergence at one step does not r
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -40,10 +40,13 @@ class RecordedSelection(NamedTuple):
 
 
 class SealedPass:
-    """The fold of `rods.seals` as the audit goes along. Evidence for the pool is kept in `log`."""
+    """The fold of `rods.seals` as the audit goes along. Evidence for the pool is kept in `log`; `observe` sees every
+    recorded chunk."""
 
-    def __init__(self, source: LogSource, to_epoch: int | None = None) -> None:
-        self.source, self.to_epoch = source, to_epoch
+    def __init__(
+        self, source: LogSource, to_epoch: int | None = None, observe: Callable[[PartitionSealed], None] | None = None
+    ) -> None:
+        self.source, self.to_epoch, self.observe = source, to_epoch, observe
         self.log = SealLog()
         self.state = SelectState()
         self.seals: list[RecordedSeal] = []
@@ -79,6 +82,8 @@ class SealedPass:
             self.state = skip(self.state, offset)
             return
         if isinstance(event, PartitionSealed):
+            if self.observe is not None:
+                self.observe(event)
             frame = hashlib.sha256(value).digest()
             self.seals.append(
                 RecordedSeal(

@@ -25,6 +25,7 @@ from schemas.pool import (
     VariantVerified,
 )
 from schemas.task import TaskDefinition
+from streams.measure.grown import Grown
 from streams.pool.state import Candidate, Member, PoolState, Retired
 
 V = TypeVar("V")
@@ -62,7 +63,8 @@ def _apply(state: PoolState, offset: int, event: Any) -> PoolState:
         case VariantVerified():
             return _verified(state, event)
         case SeedSettled():
-            return replace(state, settled={event.seed: event.outcome, **state.settled})
+            settled = state.settled
+            return state if event.seed in settled else replace(state, settled=_with(settled, event.seed, event.outcome))
         case BoundaryOpened():
             return _opened(state, event)
         case TaskInjected():
@@ -85,9 +87,9 @@ def _registered(state: PoolState, event: TaskRegistered) -> PoolState:
         return state
     state = _defined(state, definition)
     if event.task_set == TaskSet.HELDOUT:
-        return replace(state, heldout={**state.heldout, definition.task: None})
+        return replace(state, heldout=_with(state.heldout, definition.task, None))
     member = Member(definition.task, original=True, seed="", since=0)
-    return replace(state, members={**state.members, definition.task: member})
+    return replace(state, members=_with(state.members, definition.task, member))
 
 
 def _verified(state: PoolState, event: VariantVerified) -> PoolState:
@@ -103,8 +105,8 @@ def _defined(state: PoolState, definition: TaskDefinition) -> PoolState:
     """The content is digested here, whatever the event says of it."""
     return replace(
         state,
-        definitions={**state.definitions, definition.task: definition},
-        contents={**state.contents, definition.task: content_digest(definition)},
+        definitions=_with(state.definitions, definition.task, definition),
+        contents=_with(state.contents, definition.task, content_digest(definition)),
     )
 
 
@@ -186,6 +188,13 @@ def _operated(state: PoolState, event: OperatorDecided) -> PoolState:
             dismissed |= {event.task}
     operated = state.operated | {event.decision_id}
     return replace(state, operated=operated, pinned=pinned, banned=banned, dismissed=dismissed)
+
+
+def _with(mapping: Mapping[str, V], key: str, value: V) -> Mapping[str, V]:
+    """The mapping with one more; in constant time while it has only grown."""
+    if isinstance(mapping, Grown) and key not in mapping:
+        return mapping.adding(key, value)
+    return {**mapping, key: value}
 
 
 def _without(mapping: Mapping[str, V], key: str) -> dict[str, V]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from schemas.pool import BoundaryOpened, PoolMaterialized
 from schemas.task import TaskDefinition
+from streams.measure.grown import Grown
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +61,13 @@ class PoolState:
 
     next_offset: int = 0
     generation: int = 0
-    definitions: Mapping[str, TaskDefinition] = field(default_factory=dict)
-    contents: Mapping[str, str] = field(default_factory=dict)
-    heldout: Mapping[str, None] = field(default_factory=dict)
-    members: Mapping[str, Member] = field(default_factory=dict)
+    definitions: Mapping[str, TaskDefinition] = field(default_factory=Grown)
+    contents: Mapping[str, str] = field(default_factory=Grown)
+    heldout: Mapping[str, None] = field(default_factory=Grown)
+    members: Mapping[str, Member] = field(default_factory=Grown)
     candidates: Mapping[str, Candidate] = field(default_factory=dict)
     retired: Mapping[str, Retired] = field(default_factory=dict)
-    settled: Mapping[str, str] = field(default_factory=dict)
+    settled: Mapping[str, str] = field(default_factory=Grown)
     operated: frozenset[str] = frozenset()
     pinned: frozenset[str] = frozenset()
     banned: frozenset[str] = frozenset()
