@@ -14,6 +14,13 @@ class LogTruncatedError(ProducerError):
         )
 
 
+class StandstillError(ProducerError):
+    """The log has more, and it does not arrive."""
+
+    def __init__(self, topic: str, partition: int, seconds: float) -> None:
+        super().__init__(f"no record of {topic}/{partition} came for {seconds:g} s though the log has more")
+
+
 class TaskUnknownError(ProducerError):
     """No definition of a task lies before the pool offset that a request names."""
 

@@ -15,6 +15,7 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from producers.errors import LogTruncatedError
+from producers.standstill import Standstill
 from schemas.codec import MAX_EVENT_BYTES, decode, encode
 from schemas.connection import Broker, client_options
 from schemas.envelope import Producer, stamp
@@ -122,7 +123,7 @@ async def refuse(producer: AIOKafkaProducer, prefix: str, record: Any, reason: s
 class PartitionFollower:
     """Folds one partition from its beginning with `apply(offset, event)`, in order, and says how far it has got.
 
-    Undecodable bytes are skipped; an unknown fingerprint ends the follower, and with it whoever uses it.
+    Undecodable bytes are skipped. An unknown fingerprint or a standstill ends the follower, and whoever uses it.
     """
 
     def __init__(self, broker: Broker, topic: str, partition: int, apply: Callable[[int, Any], None]) -> None:
@@ -166,6 +167,7 @@ class PartitionFollower:
 
     async def _follow(self) -> None:
         consumer = plain_consumer(self._broker)
+        standstill = Standstill(lambda: plain_consumer(self._broker))
         consumer.assign([self._at])
         await consumer.start()
         try:
@@ -176,6 +178,7 @@ class PartitionFollower:
                 for record in records:
                     self._fold(record)
                 await self._advance(await consumer.position(self._at))
+                await standstill.polled(consumer, moved=bool(records))
         finally:
             await consumer.stop()
 

@@ -4,17 +4,20 @@ import asyncio
 import logging
 from collections.abc import Iterable
 from contextlib import suppress
+from typing import Any
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.errors import KafkaError
 
-from producers.log import group_consumer
+from producers.log import group_consumer, plain_consumer
 from producers.offsets import TakenOffsets
+from producers.standstill import Standstill
 from schemas.connection import Broker
 
 logger = logging.getLogger(__name__)
 
 COMMIT_SECONDS = 0.2
+_POLL_MS = 500
 _LEAVE_SECONDS = 2.0
 
 
@@ -26,6 +29,7 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
         self._topic = topic
         self._offsets = offsets
         self._committing = asyncio.Lock()
+        self._standstill = Standstill(lambda: plain_consumer(broker))
 
     async def __aenter__(self) -> "Membership":
         self.consumer.subscribe([self._topic], listener=self)
@@ -36,6 +40,14 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
         with suppress(TimeoutError, KafkaError):
             async with asyncio.timeout(_LEAVE_SECONDS):
                 await self.consumer.stop()
+
+    async def poll(self, max_records: int) -> dict[TopicPartition, list[Any]]:
+        """The next records, possibly none after a moment. Raises StandstillError."""
+        polled: dict[TopicPartition, list[Any]] = await self.consumer.getmany(
+            timeout_ms=_POLL_MS, max_records=max_records
+        )
+        await self._standstill.polled(self.consumer, moved=bool(polled))
+        return polled
 
     async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
         """Commits before the partitions go."""

@@ -8,6 +8,8 @@ import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
+from producers.standstill import beating, end_blocked
+
 logger = logging.getLogger(__name__)
 
 GRACE_SECONDS = 4.0
@@ -18,7 +20,8 @@ def run_until_signalled(work: Callable[[], Awaitable[None]], stuck: Callable[[],
     """Runs `work` until it ends or the process is told to (SIGTERM, SIGINT), in which case it is cancelled.
 
     Returns after a signal; where `stuck()` says that a thread still computes, or the cancelled work takes longer than
-    `GRACE_SECONDS`, the process ends here with exit code 0. Raises what `work` raises, the first where it is a group.
+    `GRACE_SECONDS`, the process ends here with exit code 0; where its event loop is blocked, with code 70. Raises what
+    `work` raises, the first where it is a group.
     """
     signalled = asyncio.run(_main(work))
     if signalled and stuck():
@@ -43,7 +46,7 @@ async def _main(work: Callable[[], Awaitable[None]]) -> bool:
     for number in _SIGNALS:
         loop.add_signal_handler(number, on_signal)
     try:
-        with suppress(asyncio.CancelledError):
+        with beating(end_blocked), suppress(asyncio.CancelledError):
             await task
     except BaseExceptionGroup as group:
         if not signalled:

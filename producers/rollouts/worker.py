@@ -17,7 +17,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka import AIOKafkaProducer
 
 from producers.environments.sources import source_named
 from producers.errors import PoolBehindError, TaskUnknownError
@@ -95,16 +95,16 @@ class _Worker:
             loops = await stack.enter_async_context(asyncio.TaskGroup())
             deliveries = _Deliveries(producer, settings.prefix, self.backlog)
             loops.create_task(self.thread.run(lambda: self.runner.prepare(RolloutRules())))
-            loops.create_task(self._intake(member.consumer, producer))
+            loops.create_task(self._intake(member, producer))
             loops.create_task(self._rounds(_Rounds(self, policies, tasks, deliveries), member))
             loops.create_task(member.commit_regularly())
 
-    async def _intake(self, consumer: AIOKafkaConsumer, producer: AIOKafkaProducer) -> None:
+    async def _intake(self, member: Membership, producer: AIOKafkaProducer) -> None:
         while True:
             if len(self.backlog) >= self.settings.backlog:
                 await asyncio.sleep(_FULL_SECONDS)
                 continue
-            polled = await consumer.getmany(timeout_ms=500, max_records=512)
+            polled = await member.poll(max_records=512)
             for partition, records in polled.items():
                 for record in records:
                     await self._read(partition.partition, record, producer)

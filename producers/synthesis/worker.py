@@ -78,7 +78,7 @@ class _Worker:
 
     async def _work(self, member: Membership, producer: AIOKafkaProducer, tasks: TaskLog) -> None:
         while True:
-            polled = await member.consumer.getmany(timeout_ms=500, max_records=1)
+            polled = await member.poll(max_records=1)
             for partition, records in polled.items():
                 for record_ in records:
                     if self.offsets.take(partition.partition, record_.offset):
