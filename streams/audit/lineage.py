@@ -1,9 +1,12 @@
 """One task's story: where it came from, what was measured of it, which decisions took it, and what came of it."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from schemas.codec import decode
+from schemas.errors import UndecodableError
 from schemas.pool import (
     OperatorDecided,
     SeedSettled,
@@ -161,7 +164,7 @@ class _Trace:
 
     def _seals(self, tree: set[str]) -> None:
         owners: dict[str, str] = {}
-        for offset, _, event in events(self.source, Topic.SEALS, 0) if self.source.partitions(Topic.SEALS) else ():
+        for offset, event in self._naming(tree, Topic.SEALS, 0) if self.source.partitions(Topic.SEALS) else ():
             where = f"seals/0 at offset {offset}"
             if isinstance(event, PartitionSealed):
                 for group in event.groups:
@@ -178,14 +181,14 @@ class _Trace:
 
     def _synthesis(self, tree: set[str]) -> None:
         for partition in self._partitions_of(tree, Topic.SYNTHESIS):
-            for offset, _, event in events(self.source, Topic.SYNTHESIS, partition):
+            for offset, event in self._naming(tree, Topic.SYNTHESIS, partition):
                 if isinstance(event, StageFinished | VariantRejected) and event.task in tree:
                     where = f"synthesis/{partition} at offset {offset}"
                     self.stories[event.task].facts.append(_stage(event, where))
 
     def _rollouts(self, tree: set[str]) -> None:
         for partition in self._partitions_of(tree, Topic.ROLLOUTS):
-            for offset, _, event in events(self.source, Topic.ROLLOUTS, partition):
+            for offset, event in self._naming(tree, Topic.ROLLOUTS, partition):
                 if isinstance(event, RolloutFinished) and event.task in tree:
                     slots = [slot.turns_passed if slot.reason is None else slot.reason for slot in event.slots]
                     text = f"group {event.group}, execution {event.execution[:12]}: passed {slots}"
@@ -193,6 +196,17 @@ class _Trace:
                     self.stories[event.task].facts.append(
                         Fact(event.epoch, event.step, f"rollout ({event.purpose})", text, where)
                     )
+
+    def _naming(self, tree: set[str], topic: Topic, partition: int) -> Iterator[tuple[int, Any]]:
+        """The events whose bytes hold the id of any task of the tree; the others are not decoded."""
+        named = re.compile(b"|".join(re.escape(task.encode()) for task in sorted(tree)))
+        for record in self.source.records(topic, partition):
+            value = record.value or b""
+            if named.search(value):
+                try:
+                    yield record.offset, decode(value)
+                except UndecodableError:
+                    continue
 
     def _partitions_of(self, tree: set[str], topic: Topic) -> list[int]:
         wanted = {partition_of(task, self.partitions) for task in tree}
