@@ -7,10 +7,11 @@ TESTS ?=
 ARGS ?=
 RUN_READY := .venv/.ready-run
 DEV_READY := .venv/.ready-dev
+SERVICE_TESTS := $(addprefix tests/integration/test_,streams.py learner.py rollout_worker.py synthesis_worker.py)
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test check lint format types imports compatibility lock golden simulate bench-verdicts bench-learning clean
+.PHONY: help install run test test-kafka check lint format types imports compatibility lock golden simulate bench-verdicts bench-learning clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +35,9 @@ run: $(RUN_READY)  ## five epochs of the whole loop on this machine (ARGS="--see
 
 test: $(DEV_READY)  ## all tests on the embedded broker (TESTS=path, MARK=expression)
 	@$(BIN)/python -m pytest -m "$(MARK)" $(TESTS) $(ARGS)
+
+test-kafka: $(DEV_READY)  ## the services' integration tests on Apache Kafka from KAFKA_HOME (TESTS=path, ARGS="-k ...")
+	@TEST_BROKER=kafka $(BIN)/python -m pytest $(or $(TESTS),$(SERVICE_TESTS)) $(ARGS)
 
 check: lint types imports compatibility test  ## lint, types, imports, schema compatibility, tests
 

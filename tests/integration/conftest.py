@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
-from rods.broker import EmbeddedBroker, create_topics
+from rods.broker import create_topics
 from schemas.codec import decode, encode
 from schemas.envelope import Event, stamp
 from schemas.topics import Topic
+from tests.integration.live_broker import live_broker
 from tests.integration.loop import PATIENT, Loop
 
 PREFIX = "rods."
@@ -94,11 +95,11 @@ class Wire:
 
 @pytest.fixture
 async def wire(tmp_path: Path) -> AsyncIterator[Wire]:
-    with EmbeddedBroker(tmp_path / "broker.log") as broker:
-        await create_topics(broker.address, PREFIX, PARTITIONS)
-        producer = AIOKafkaProducer(bootstrap_servers=broker.address, acks="all", max_request_size=9 * 1024 * 1024)
+    with live_broker(tmp_path) as address:
+        await create_topics(address, PREFIX, PARTITIONS)
+        producer = AIOKafkaProducer(bootstrap_servers=address, acks="all", max_request_size=9 * 1024 * 1024)
         await producer.start()
-        wire = Wire(broker.address, producer)
+        wire = Wire(address, producer)
         try:
             yield wire
         finally:

@@ -14,7 +14,7 @@ from learner.errors import LearnerError, SupersededError
 from learner.log import LearnerLog, Write
 from learner.samples import StepBatch
 from learner.trainer import Published, ScriptedTrainer, Trainer
-from rods.broker import EmbeddedBroker, create_topics
+from rods.broker import create_topics
 from schemas.envelope import stamp
 from schemas.epochs import AlarmRaised, EpochClosed, LearnerStarted, PolicyEvaluated, StepClosed, StepOpened
 from schemas.pool import RetirementRule, SeedSettled, Settlement, TaskInjected, TaskProbed, TaskRetired
@@ -23,6 +23,7 @@ from schemas.rules import LearnerRules, PoolRules, RolloutRules, Rules, SelectRu
 from schemas.topics import Topic
 from streams.pool.fold import evolve
 from tests.integration.in_process import Services, events_of, original, originals, pool_states
+from tests.integration.live_broker import live_broker
 
 N = 2
 EPOCHS = 3
@@ -87,8 +88,8 @@ def learner(
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with EmbeddedBroker(tmp_path_factory.mktemp("broker") / "log") as embedded:
-        yield embedded.address
+    with live_broker(tmp_path_factory.mktemp("broker")) as address:
+        yield address
 
 
 async def digests(broker: str, prefix: str) -> list[str]:

@@ -11,7 +11,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 
-from rods.broker import EmbeddedBroker, create_topics
+from rods.broker import create_topics
 from schemas.codec import decode, encode
 from schemas.pool import EventRefused
 from schemas.rollouts import TaskMeasured
@@ -20,6 +20,7 @@ from schemas.topics import Topic, partition_of
 from streams.errors import StreamError
 from streams.settings import StreamsSettings
 from streams.worker import wait_for_topics
+from tests.integration.live_broker import live_broker
 from tests.integration.stream_topics import (
     PREFIX,
     StreamTopics,
@@ -38,12 +39,12 @@ Start = Callable[[], "subprocess.Popen[bytes]"]
 
 @pytest.fixture
 async def topics(tmp_path: Path) -> AsyncIterator[StreamTopics]:
-    with EmbeddedBroker(tmp_path / "broker.log") as broker:
-        await create_topics(broker.address, PREFIX, PARTITIONS)
-        producer = AIOKafkaProducer(bootstrap_servers=broker.address, acks="all")
+    with live_broker(tmp_path) as address:
+        await create_topics(address, PREFIX, PARTITIONS)
+        producer = AIOKafkaProducer(bootstrap_servers=address, acks="all")
         await producer.start()
         try:
-            yield StreamTopics(broker.address, PARTITIONS, producer)
+            yield StreamTopics(address, PARTITIONS, producer)
         finally:
             await asyncio.wait_for(producer.stop(), 10)
 
@@ -215,11 +216,11 @@ async def test_two_workers_share_the_partitions_and_one_may_die(topics: StreamTo
 
 
 async def test_a_worker_whose_topics_are_not_there_says_so(tmp_path: Path) -> None:
-    with EmbeddedBroker(tmp_path / "broker.log") as broker:
-        settings = StreamsSettings(broker.address, PREFIX, PARTITIONS, tmp_path, topics_seconds=0.1)
+    with live_broker(tmp_path) as address:
+        settings = StreamsSettings(address, PREFIX, PARTITIONS, tmp_path, topics_seconds=0.1)
         with pytest.raises(StreamError, match=r"rods\.rollouts"):
             await wait_for_topics(settings)
-        await create_topics(broker.address, PREFIX, PARTITIONS + 1)
+        await create_topics(address, PREFIX, PARTITIONS + 1)
         with pytest.raises(StreamError, match="4 partitions are not there"):
             await wait_for_topics(settings)
 
