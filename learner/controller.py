@@ -131,7 +131,7 @@ class Learner:
                 await self.cuts.finish()
         finally:
             if self.cuts is not None:
-                await self.cuts.drop()
+                await self.cuts.stop()
             await self.log.stop()
 
     def _refuse_another_run(self) -> None:

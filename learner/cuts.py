@@ -1,26 +1,40 @@
 """The cuts of an embedded run: at each place that a resume may start from, the ends of the log go to the archive.
 
-    StepClosed or EpochClosed -> ends, read while the learner writes nothing -> (training goes on)
+    StepClosed or EpochClosed -> ends, read while the learner writes nothing -> cuts.pending -> (training goes on)
         -> the archiver has sealed up to them -> cuts.jsonl
 
-A cut carries the name of its checkpoint, and a checkpoint that a cut names is never deleted. A cut that the archive
-does not reach in time is none: the run goes on, and a resume starts from the one before.
+A cut carries the name of its checkpoint, and a checkpoint that a cut names is never deleted. What is pending when
+everything is killed becomes a cut later, if the archive came so far.
 """
 
 import asyncio
+import json
 import logging
-from dataclasses import dataclass, field
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from learner.checkpoint_files import saved_checkpoints
 from learner.log import LearnerLog
 from schemas.topics import Topic
-from streams.archive.cut import finish_cut, read_cuts, read_ends
-from streams.archive.errors import ArchiveError
+from streams.archive.cut import Cut, archived_end, place_name, read_cuts, read_ends, record_cut
 
 logger = logging.getLogger(__name__)
 
+PENDING = "cuts.pending"
 FINISH_SECONDS = 30.0
+_POLL_SECONDS = 0.1
+
+Ends = Mapping[tuple[Topic, int], int]
+
+
+class Pending(NamedTuple):
+    """A cut that the archive does not hold yet."""
+
+    name: str
+    ends: Ends
 
 
 def cut_name(step: int, checkpoints: Path) -> str:
@@ -37,6 +51,41 @@ def step_of(name: str) -> int:
     return int(rest.partition("-")[0])
 
 
+def record_pending(archive: Path) -> list[Cut]:
+    """Records the pending cuts that the archive holds by now, oldest first. Raises ArchiveError."""
+    recorded = []
+    pending = read_pending(archive)
+    while pending and all(archived_end(archive, *place) >= end for place, end in pending[0].ends.items()):
+        recorded.append(record_cut(archive, *pending.pop(0)))
+        write_pending(archive, pending)
+    return recorded
+
+
+def read_pending(archive: Path) -> list[Pending]:
+    """The pending cuts, oldest first; none where the file does not parse."""
+    try:
+        document = json.loads((archive / PENDING).read_text(encoding="utf-8"))
+        return [Pending(str(name), _places(ends)) for name, ends in document]
+    except (OSError, ValueError, TypeError, AttributeError):
+        return []
+
+
+def write_pending(archive: Path, pending: Sequence[Pending]) -> None:
+    """Replaces the pending cuts; the file appears whole and durable."""
+    archive.mkdir(parents=True, exist_ok=True)
+    scratch = archive / f".{PENDING}.tmp"
+    with scratch.open("w", encoding="utf-8") as out:
+        json.dump([(name, {place_name(*place): end for place, end in ends.items()}) for name, ends in pending], out)
+        out.flush()
+        os.fsync(out.fileno())
+    scratch.replace(archive / PENDING)
+
+
+def _places(ends: Mapping[str, int]) -> dict[tuple[Topic, int], int]:
+    named = [(*name.rpartition("/"), int(end)) for name, end in ends.items()]
+    return {(Topic(topic), int(number)): end for topic, _, number, end in named}
+
+
 @dataclass(slots=True)
 class Cuts:
     """archive, checkpoints: folders. every: steps between cuts within an epoch; 0: epochs alone."""
@@ -44,41 +93,41 @@ class Cuts:
     archive: Path
     checkpoints: Path
     every: int = 0
-    _waiting: "asyncio.Task[None] | None" = None
-    _pending: set[str] = field(default_factory=set)
+    _recording: "asyncio.Task[None] | None" = None
 
     def named(self) -> set[str]:
         """The checkpoints that a cut names, or is about to."""
-        return {cut.name for cut in read_cuts(self.archive)} | self._pending
+        return {cut.name for cut in read_cuts(self.archive)} | {cut.name for cut in read_pending(self.archive)}
 
     def due(self, step: int) -> bool:
         """Whether a step within an epoch is a place to resume from."""
         return bool(self.every) and step % self.every == 0
 
     async def take(self, log: LearnerLog, step: int) -> None:
-        """Reads the ends now, and records the cut later. The caller writes nothing until this returns."""
+        """Reads the ends now; the cut is recorded later. The caller writes nothing until this returns. A place that has
+        a cut needs no other."""
         name = cut_name(step, self.checkpoints)
-        self._pending.add(name)
+        if name in self.named():
+            return
         ends = await read_ends(log.broker, log.prefix, log.partitions)
-        self._waiting = asyncio.create_task(self._record(self._waiting, name, ends), name="cut")
+        write_pending(self.archive, [*read_pending(self.archive), Pending(name, ends)])
+        if self._recording is None or self._recording.done():
+            self._recording = asyncio.create_task(self._record(), name="cuts")
 
     async def finish(self) -> None:
-        """Waits for the cuts that are under way."""
-        if self._waiting is not None:
-            await self._waiting
+        """Waits until the archive has come to the last cut, `FINISH_SECONDS` at most."""
+        if self._recording is not None:
+            await asyncio.wait((self._recording,), timeout=FINISH_SECONDS)
+        await self.stop()
 
-    async def drop(self) -> None:
-        """Gives up what is under way."""
-        if self._waiting is not None:
-            self._waiting.cancel()
-            await asyncio.gather(self._waiting, return_exceptions=True)
+    async def stop(self) -> None:
+        """Records nothing more. What is pending stays so."""
+        if self._recording is not None:
+            self._recording.cancel()
+            await asyncio.gather(self._recording, return_exceptions=True)
 
-    async def _record(self, before: "asyncio.Task[None] | None", name: str, ends: dict[tuple[Topic, int], int]) -> None:
-        if before is not None:
-            await before
-        try:
-            cut = await finish_cut(self.archive, name, ends, FINISH_SECONDS)
-            logger.info("cut %d after %s", cut.number, name)
-        except ArchiveError as error:
-            logger.warning("no cut after %s: %s", name, error)
-        self._pending.discard(name)
+    async def _record(self) -> None:
+        while read_pending(self.archive):
+            for cut in record_pending(self.archive):
+                logger.info("cut %d after %s", cut.number, cut.name)
+            await asyncio.sleep(_POLL_SECONDS)

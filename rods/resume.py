@@ -18,7 +18,7 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from learner.checkpoint_files import check_checkpoint, saved_checkpoints
-from learner.cuts import step_of
+from learner.cuts import record_pending, step_of, write_pending
 from learner.errors import CheckpointError
 from rods.connection import connection_of
 from rods.errors import UserError
@@ -91,6 +91,7 @@ def plan_resumption(folder: RunFolder, settings: Settings) -> Resumption:
 
 def choose_cut(folder: RunFolder, scripted: bool) -> tuple[Cut, tuple[str, ...]]:
     """The newest cut whose checkpoint is whole, and why newer ones are not taken. Raises UserError, ArchiveError."""
+    record_pending(folder.archive)
     skipped: list[str] = []
     for cut in reversed(read_cuts(folder.archive)):
         try:
@@ -137,6 +138,7 @@ def bring_back(resumption: Resumption, settings: Settings, say: Say) -> None:
     connection = connection_of(settings)
     try:
         records = asyncio.run(_restore(connection, settings, folder, cut))
+        write_pending(folder.archive, [])
         aside = set_aside(folder.archive, cut)
     except ArchiveError as error:
         raise UserError(f"the archive of the run does not verify: {error}") from error

@@ -123,12 +123,7 @@ async def take_cut(broker: Broker, prefix: str, partitions: int, folder: Path, n
     The caller writes nothing to the log meanwhile. An archiver must be at work on `folder`; ArchiveError where it has
     not come so far after `seconds`.
     """
-    return await finish_cut(folder, name, await read_ends(broker, prefix, partitions), seconds)
-
-
-async def finish_cut(folder: Path, name: str, ends: Mapping[tuple[Topic, int], int], seconds: float = 30.0) -> Cut:
-    """Waits until the archive holds everything below `ends`, and records the cut. What is written to the log meanwhile
-    lies behind it. Raises ArchiveError where the archiver has not come so far after `seconds`."""
+    ends = await read_ends(broker, prefix, partitions)
     try:
         async with asyncio.timeout(seconds):
             while any(archived_end(folder, *place) < end for place, end in ends.items()):  # noqa: ASYNC110  # on disk

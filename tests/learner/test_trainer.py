@@ -112,3 +112,16 @@ async def test_a_policy_without_weights_has_nothing_to_train_publish_or_restore(
     assert await made.train(NOTHING) is None
     assert await made.publish(1, 1) == Published("", "")
     assert await made.restore(7) == 7
+
+
+async def test_a_checkpoint_that_a_cut_names_is_kept_whatever_its_age(tmp_path: Path) -> None:
+    first, model = trainer(tmp_path)
+    await saved(first, model, 1)
+    named = {path.name for path in (tmp_path / "checkpoints").iterdir()}
+    engine = SimpleNamespace(model=model, optimizer=torch.optim.AdamW(model.parameters(), lr=0.1))
+    made = GrpoTrainer(
+        cast(TorchEngine, engine), tmp_path / "policies", tmp_path / "checkpoints", 2, named=lambda: named
+    )
+    for step in range(2, 7):
+        await saved(made, model, step)
+    assert steps_on_disk(tmp_path) == [1, 5, 6]
