@@ -123,6 +123,9 @@ class Rules(_Frozen):
         return cls.model_validate_json(text)
 
 
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
 def canonical_json(value: object) -> str:
     """JSON with sorted keys, no white space and ASCII only, so that equal values give equal bytes."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return _CANONICAL.encode(value)

@@ -2,26 +2,19 @@
 
 import asyncio
 from collections.abc import Awaitable
-from typing import Any, NamedTuple
+from typing import Any
 
 from schemas.codec import encode
 from schemas.envelope import Event
 from schemas.topics import Topic
 
 MAX_IN_FLIGHT = 2000
-BURST_SECONDS = 0.005
-
-
-class _Posted(NamedTuple):
-    topic: str
-    partition: int
-    key: bytes
-    value: bytes
+BURST_SECONDS = 0.02
 
 
 class Outbox:
-    """Sends to explicit partitions, in the order of `post`. `settled` is how a stream knows that the broker has what
-    was posted.
+    """Sends to explicit partitions, to each in the order of `post`. `settled` is how a stream knows that the broker has
+    what was posted.
 
     The producer sends what it is given at once: an event at a time it made a request an event, a fifth of a worker's
     time. What nobody waits for leaves after `BURST_SECONDS`. A producer's flush may return early, so the futures of
@@ -32,16 +25,19 @@ class Outbox:
     def __init__(self, app: Any, prefix: str) -> None:
         self._app = app
         self._prefix = prefix
-        self._posted: list[_Posted] = []
+        self._posted: dict[tuple[str, int], list[tuple[bytes, bytes]]] = {}
+        self._waiting = 0
         self._sent: list[Awaitable[Any]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._sending = asyncio.Lock()
 
     async def post(self, topic: Topic, partition: int, key: str, event: Event) -> None:
         """Schedules an event. Raises what an earlier one failed with, once too many are in flight."""
-        if len(self._sent) + len(self._posted) >= MAX_IN_FLIGHT:
+        if self._waiting >= MAX_IN_FLIGHT:
             await self.settled()
-        self._posted.append(_Posted(topic.named(self._prefix), partition, key.encode(), encode(event)))
+        pair = (key.encode(), encode(event))
+        self._posted.setdefault((topic.named(self._prefix), partition), []).append(pair)
+        self._waiting += 1
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(BURST_SECONDS, self._burst)
 
@@ -49,6 +45,7 @@ class Outbox:
         """Returns once the broker has acknowledged everything posted so far. Raises where it refused."""
         await self._send()
         sent, self._sent = self._sent, []
+        self._waiting = sum(map(len, self._posted.values()))
         if sent:
             await asyncio.gather(*sent)
 
@@ -58,6 +55,7 @@ class Outbox:
 
     async def _send(self) -> None:
         async with self._sending:
-            posted, self._posted = self._posted, []
-            for topic, partition, key, value in posted:
-                self._sent.append(await self._app.producer.send(topic, key, value, partition, None, None))
+            posted, self._posted = self._posted, {}
+            for (topic, partition), pairs in posted.items():
+                sent = await self._app.producer.send_many(topic, partition, pairs)
+                self._sent += sent

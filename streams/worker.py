@@ -1,6 +1,7 @@
 """The process entry of the streams service."""
 
 import asyncio
+import gc
 import logging
 
 import faust
@@ -14,6 +15,7 @@ from streams.settings import StreamsSettings
 
 __all__ = ["StreamsSettings", "run_streams"]
 
+COLLECT_EVERY = 50_000
 _NEEDED = (Topic.ROLLOUTS, Topic.MEASUREMENTS, Topic.SEALS, Topic.SEEDS, Topic.DEAD_LETTERS)
 
 
@@ -24,6 +26,7 @@ def run_streams(settings: StreamsSettings) -> None:
     run, since a worker that made them would choose their retention and replication.
     """
     settings.data_dir.mkdir(parents=True, exist_ok=True)
+    spare_collections()
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     loop.run_until_complete(wait_for_topics(settings))
@@ -38,6 +41,12 @@ def run_streams(settings: StreamsSettings) -> None:
     worker.spinner = None
     logging.getLogger("faust.app.base").setLevel(logging.ERROR)
     worker.execute_from_commandline()
+
+
+def spare_collections() -> None:
+    """Looks for garbage in cycles less often: a group is some hundred objects that make none, and by default the
+    looking took a fifth of the time."""
+    gc.set_threshold(COLLECT_EVERY, 20, 50)
 
 
 async def wait_for_topics(settings: StreamsSettings) -> None:

@@ -8,7 +8,7 @@ from schemas.rollouts import BarrierReached, ExpectedGroup, RolloutFinished
 from schemas.rules import Rules
 from schemas.seals import PartitionSealed, SealedGroup, TaskState
 from streams.measure.grown import Grown
-from streams.measure.outcome import DIGEST_LENGTH, Outcome, missing, outcome_of
+from streams.measure.outcome import DIGEST_LENGTH, Outcome, missing
 from streams.measure.seal import sealed
 from streams.measure.state import Counts, Evolved, MeasureState, Refusal, Result, Shape
 from streams.measure.zones import after_group, is_boundary, zone_of
@@ -43,7 +43,7 @@ def _sealed_group(state: MeasureState, expected: ExpectedGroup, left: dict[Shape
     shape = Shape(expected.group, expected.task, expected.purpose, expected.k, expected.turns_total, expected.category)
     result = left.pop(shape, None)
     event = result.event if result else None
-    outcome = outcome_of(event) if event else missing(expected.group, expected.k, expected.turns_total)
+    outcome = result.outcome if result else missing(expected.group, expected.k, expected.turns_total)
     task = after_group(state.tasks.get(expected.task), expected.task, expected.category, outcome, rules)
     return _group(expected, event, outcome, task, rules)
 

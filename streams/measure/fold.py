@@ -83,8 +83,9 @@ def _result(state: MeasureState, offset: int, event: RolloutFinished) -> Evolved
         return Evolved(state.counting(duplicate=1))
     if len(state.results) >= MAX_OPEN_RESULTS:
         return _refuse(state, offset, event, f"more than {MAX_OPEN_RESULTS} results of one step on one partition")
-    state = state.moved(state.next_offset, state.results.adding(shape, Result(offset, event)))
-    return Evolved(state, _measured(state, event))
+    result = Result(offset, event, outcome_of(event))
+    state = state.moved(state.next_offset, state.results.adding(shape, result))
+    return Evolved(state, _measured(state, result))
 
 
 def _malformed(event: RolloutFinished) -> str:
@@ -104,9 +105,9 @@ def _evaluated(event: RolloutFinished) -> TaskMeasured:
     return _view(event, outcome_of(event), visits=0, zone="")
 
 
-def _measured(state: MeasureState, event: RolloutFinished) -> TaskMeasured:
+def _measured(state: MeasureState, result: Result) -> TaskMeasured:
     """The view of an accepted result: what its task would be if the step closed now, by the rules known so far."""
-    outcome = outcome_of(event)
+    event, outcome = result.event, result.outcome
     task = after_group(state.tasks.get(event.task), event.task, event.category, outcome, state.rules)
     return _view(event, outcome, visits=task.visits, zone=zone_of(task.window, state.rules).value)
 

@@ -107,4 +107,4 @@ def _task_bound(state: TaskState) -> int:
 
 
 def _text_bound(texts: Sequence[str]) -> int:
-    return sum([len(text.encode()) + 5 for text in texts])
+    return len("".join(texts).encode()) + 5 * len(texts)

@@ -13,6 +13,7 @@ from schemas.rollouts import RolloutFinished, TaskMeasured
 from schemas.rules import Rules
 from schemas.seals import PartitionSealed, TaskState
 from streams.measure.grown import Grown
+from streams.measure.outcome import Outcome
 
 
 class Shape(NamedTuple):
@@ -27,10 +28,11 @@ class Shape(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The first result of its shape, and where it stands."""
+    """The first result of its shape, where it stands, and what its slots are worth."""
 
     offset: int
     event: RolloutFinished
+    outcome: Outcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,12 @@ class Producer:
         self.held: list[asyncio.Future[None]] = []
         self.failure: Exception | None = None
 
-    async def send(self, topic: str, _key: bytes, value: bytes, partition: int, *_: None) -> "asyncio.Future[None]":
+    async def send_many(
+        self, topic: str, partition: int, pairs: "list[tuple[bytes, bytes]]"
+    ) -> "list[asyncio.Future[None]]":
+        return [self._send(topic, partition, value) for _, value in pairs]
+
+    def _send(self, topic: str, partition: int, value: bytes) -> "asyncio.Future[None]":
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.sent.append((topic, partition, value))
         if self.failure:

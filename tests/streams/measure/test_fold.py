@@ -10,6 +10,7 @@ from schemas.seals import Zone
 from streams.errors import OffsetGapError
 from streams.measure.fold import MAX_OPEN_RESULTS, evolve, skip
 from streams.measure.grown import Grown
+from streams.measure.outcome import outcome_of
 from streams.measure.state import Counts, MeasureState, Result, Shape
 from tests.streams.rollout_log import barrier, expected, failed, folded, group_of, live, result, seal_of, seals, started
 
@@ -325,7 +326,9 @@ def test_every_count_starts_anew_after_a_seal() -> None:
 def test_a_hostile_number_of_results_is_bounded() -> None:
     results: Grown[Shape, Result] = Grown()
     for number in range(MAX_OPEN_RESULTS):
-        results = results.adding(Shape(str(number), "t", "train", 4, 2, "base"), Result(0, result()))
+        results = results.adding(
+            Shape(str(number), "t", "train", 4, 2, "base"), Result(0, result(), outcome_of(result()))
+        )
     assert "more than" in evolve(MeasureState(0, results=results), 0, result()).refusals[0].reason
 
 
