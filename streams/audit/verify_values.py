@@ -60,7 +60,8 @@ def _hash(value: Any) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _rules(text: str) -> bool:
+def are_rules(text: str) -> bool:
+    """Whether a text is rules, in their canonical form."""
     try:
         return Rules.parse(text).canonical() == text
     except ValidationError:
@@ -101,7 +102,7 @@ def _checker(record_type: type[Any]) -> Check:
     counts = [name for name, hint in names.items() if hint is int and name not in _MAY_BE_NEGATIVE]
     named = [(name, _NAMED[name]) for name, hint in names.items() if name in _NAMED and _is_plain(hint)]
     if record_type in _WITH_RULES:
-        named.append(("rules", _rules))
+        named.append(("rules", are_rules))
     one = [(name, _checker(hint)) for name, hint in names.items() if _is_record(hint)]
     many = [(name, _checker(get_args(hint)[0])) for name, hint in names.items() if _is_records(hint)]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from schemas.codec import decode, decode_plain, encode
-from schemas.envelope import stamp
+from schemas.envelope import Producer, stamp
 from schemas.errors import SchemaError
 from schemas.rollouts import GroupRequested, TaskMeasured
 from schemas.topics import Topic
@@ -17,10 +17,12 @@ from streams.audit.verify import run_of
 from streams.audit.verify_form import Recogniser
 from streams.audit.verify_identity import Expected, check_identity
 from streams.audit.verify_values import check_values
-from tests.streams.rollout_log import failed, live, result
+from streams.measure.fold import evolve
+from streams.measure.state import MeasureState
+from tests.streams.rollout_log import barrier, expected, failed, live, result
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "archives" / "defaults"
-FILLED = (Topic.ROLLOUTS, Topic.ASSIGNMENTS, Topic.MEASUREMENTS)
+GOLDEN = Path(__file__).parents[2] / "golden" / "archives"
+FILLED = (Topic.ROLLOUTS, Topic.ASSIGNMENTS, Topic.MEASUREMENTS, Topic.SEALS)
 NAN = float("nan")
 PLACE = Expected(Topic.ROLLOUTS, 0, "run", 1)
 
@@ -37,20 +39,22 @@ def _is_faultless(expected: Expected, key: bytes | None, value: bytes) -> bool:
     return check_identity(expected, key, kind, record) is None and check_values(kind, record) is None
 
 
-def _golden() -> list[tuple[Expected, bytes, bytes]]:
-    run, partitions = run_of(GOLDEN)
+def _golden(name: str = "defaults") -> list[tuple[Expected, bytes, bytes]]:
+    archive = GOLDEN / name
+    run, partitions = run_of(archive)
     return [
         (Expected(topic, number, run, partitions), record.key or b"", record.value or b"")
         for topic in FILLED
-        for number in archived_partitions(GOLDEN, topic)
-        for record in read_partition(GOLDEN, topic, number)
+        for number in archived_partitions(archive, topic)
+        for record in read_partition(archive, topic, number)
     ]
 
 
-def test_all_that_fills_a_real_log_is_recognised() -> None:
-    for expected, key, value in _golden():
-        if decode_plain(value).kind not in ("LearnerStarted", "BarrierReached"):
-            assert _accepts(expected, key, value)
+@pytest.mark.parametrize("name", ["defaults", "windowed"])
+def test_all_that_fills_a_real_log_is_recognised(name: str) -> None:
+    for place, key, value in _golden(name):
+        if decode_plain(value).kind not in ("LearnerStarted", "BarrierReached", "SelectionClosed"):
+            assert _accepts(place, key, value)
 
 
 def test_ids_and_attempts_are_those_of_the_event() -> None:
@@ -62,10 +66,11 @@ def test_ids_and_attempts_are_those_of_the_event() -> None:
 
 def test_nothing_is_recognised_that_decoding_finds_fault_with() -> None:
     rng = Random(1)
-    frames = _golden()
+    frames = _golden() + _golden("windowed")
+    seals = [frame for frame in frames if frame[0].topic is Topic.SEALS]
     accepted = 0
-    for _ in range(6000):
-        expected, key, value = rng.choice(frames)
+    for _ in range(9000):
+        place, key, value = rng.choice(rng.choice((frames, seals)))
         changed = bytearray(value)
         for _ in range(rng.choice((1, 1, 2))):
             position = rng.randrange(len(changed))
@@ -76,9 +81,9 @@ def test_nothing_is_recognised_that_decoding_finds_fault_with() -> None:
                     changed[position] = rng.choice((0, 1, 2, 0x7F, 0x80, 0xFF))
                 case 2:
                     del changed[position]
-        if _accepts(expected, key, bytes(changed)):
+        if _accepts(place, key, bytes(changed)):
             accepted += 1
-            assert _is_faultless(expected, key, bytes(changed))
+            assert _is_faultless(place, key, bytes(changed))
     assert accepted > 100
 
 
@@ -139,18 +144,18 @@ def test_what_is_out_of_place_is_not_recognised() -> None:
     ("mean", "fine"), [(0.5, True), (None, True), (1.5, False), (-0.1, False), (float("nan"), False)]
 )
 def test_shares_are_held_to_their_range(mean: float | None, fine: bool) -> None:
-    expected = Expected(Topic.MEASUREMENTS, 0, "run", 1)
+    place = Expected(Topic.MEASUREMENTS, 0, "run", 1)
     event = TaskMeasured("g", 1, 1, "t", "train", "base", mean, 0.5, 0.1, 4, 0, 4, 2, 1, "boundary", 1)
     value = encode(stamp(event, run_id="run", occurred_at=1, producer="measure"))
-    assert _accepts(expected, b"t", value) is _is_faultless(expected, b"t", value) is fine
+    assert _accepts(place, b"t", value) is _is_faultless(place, b"t", value) is fine
 
 
 @pytest.mark.parametrize(("k", "fine"), [(1, True), (63, True), (64, True), (1024, True), (1025, False), (0, False)])
 def test_attempts_are_held_to_their_number(k: int, fine: bool) -> None:
-    expected = Expected(Topic.ASSIGNMENTS, 0, "run", 1)
+    place = Expected(Topic.ASSIGNMENTS, 0, "run", 1)
     event = GroupRequested(1, 1, 1, "t", "g", "train", k, 2, "base", 1, 1.0, 1, 99, 5)
     value = encode(stamp(event, run_id="run", occurred_at=1, producer="learner"))
-    assert _accepts(expected, b"t", value) is _is_faultless(expected, b"t", value) is fine
+    assert _accepts(place, b"t", value) is _is_faultless(place, b"t", value) is fine
 
 
 def test_a_task_in_another_script_is_decoded_instead_and_is_faultless() -> None:
@@ -158,3 +163,72 @@ def test_a_task_in_another_script_is_decoded_instead_and_is_faultless() -> None:
     assert not _accepts(PLACE, "Aufgäbe".encode(), value)
     assert _is_faultless(PLACE, "Aufgäbe".encode(), value)
     assert decode(value).task == "Aufgäbe"
+
+
+def _sealed(*groups: Any, **changes: Any) -> tuple[Expected, bytes]:
+    """A seal of one live, one mixed and one missing group, changed."""
+    state = MeasureState(0)
+    events = [
+        result("a", (0, 1, 2, 2)),
+        result("b", (None, 1, 2, 0)),
+        barrier(expected("a"), expected("b"), expected("c"), last=True),
+    ]
+    for offset, event in enumerate(events):
+        evolved = evolve(state, offset, event)
+        state = evolved.state
+    (seal,) = evolved.seals
+    changed = replace(seal, **changes)
+    if groups:
+        changed = replace(changed, groups=groups)
+    event = stamp(changed, run_id="run", occurred_at=1, producer=Producer.MEASURE)
+    return Expected(Topic.SEALS, 0, "run", 1), encode(event)
+
+
+def test_a_seal_with_live_failed_and_missing_slots_is_recognised() -> None:
+    place, value = _sealed()
+    assert _accepts(place, b"run", value)
+    assert _is_faultless(place, b"run", value)
+    assert {len(group.reasons) for group in decode(value).groups} == {4}
+    assert len(decode(value).state) == 3
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"passed": (0, 1, 2)},
+        {"passed": (0, 1, 2, 3)},
+        {"passed": (0, 1, 2, -1)},
+        {"passed": (0, 1, 2, None)},
+        {"reasons": ("", "", "", "timeout")},
+        {"reasons": ("", "", "")},
+        {"policy_versions": ()},
+        {"trajectories": ()},
+        {"zone": "middling"},
+        {"purpose": "fun"},
+        {"turns_total": 0},
+    ],
+)
+def test_a_seal_with_a_group_that_cannot_be_is_not_recognised_and_is_a_fault(change: dict[str, Any]) -> None:
+    _, value = _sealed()
+    groups = decode(value).groups
+    place, changed = _sealed(replace(groups[0], **change), *groups[1:])
+    assert not _accepts(place, b"run", changed)
+    assert not _is_faultless(place, b"run", changed)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"partition": 1},
+        {"chunk": 1},
+        {"step": -1},
+        {"rules": "{}"},
+        {"digest": "abc"},
+        {"late": -1},
+        {"pool_offset": -3},
+    ],
+)
+def test_a_seal_that_cannot_be_is_not_recognised_and_is_a_fault(change: dict[str, Any]) -> None:
+    place, changed = _sealed(**change)
+    assert not _accepts(place, b"run", changed)
+    assert not _is_faultless(place, b"run", changed)
