@@ -25,7 +25,7 @@ from tests.streams.rollout_log import barrier, expected, result, started
 
 HANG_SECONDS = 120.0
 """What hangs fails."""
-LIMITS = RestartLimits(restarts=3)
+LIMITS = RestartLimits(restarts=8)
 
 
 @dataclass(slots=True)
@@ -70,7 +70,10 @@ class Worker:
 
 @dataclass(slots=True)
 class Bench:
-    """One prefix of a broker. Results and barriers go in, and what comes out is held to a plain fold."""
+    """One prefix of a broker. Results and barriers go in, and what comes out is held to a plain fold.
+
+    empties: whether the broker can delete records.
+    """
 
     address: str
     prefix: str
@@ -78,6 +81,7 @@ class Bench:
     folder: Path
     producer: AIOKafkaProducer
     stack: AsyncExitStack
+    empties: bool
     tasks: tuple[str, ...] = tuple(f"task-{number}" for number in range(24))
     workers: list[Worker] = field(default_factory=list)
 
@@ -191,11 +195,13 @@ class Bench:
 
 
 @asynccontextmanager
-async def bench(address: str, prefix: str, partitions: int, folder: Path) -> AsyncIterator[Bench]:
+async def bench(
+    address: str, prefix: str, partitions: int, folder: Path, *, empties: bool = False
+) -> AsyncIterator[Bench]:
     """A bench with its topics made and the first learner's fence on every partition."""
     await create_topics(address, prefix, partitions)
     async with AsyncExitStack() as stack, log_producer(address) as producer:
-        made = Bench(address, prefix, partitions, folder, producer, stack)
+        made = Bench(address, prefix, partitions, folder, producer, stack, empties)
         for partition in range(partitions):
             await made.put(started(1), partition)
         async with stack:

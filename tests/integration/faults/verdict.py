@@ -14,7 +14,7 @@ from streams.log_reader import LogRecord
 from streams.measure.seal import join_chunks
 from streams.pool.replay import replay_pools
 from tests.integration.faults.trial import Trial
-from tests.simulation import oracle
+from tests.simulation import oracle, pool_oracle
 
 Fact = TypeVar("Fact", PartitionSealed, SelectionClosed, BoundarySeedSelected)
 Log = Mapping[tuple[Topic, int], Sequence[LogRecord]]
@@ -66,7 +66,7 @@ def assert_streams_right(log: Log) -> None:
 def assert_pool_right(log: Log) -> None:
     """The decisions and the digest of every boundary are those of a plain fold."""
     seals, pools = plain_seals(log), decided(log).pools
-    boundaries = oracle.pool(_all(log, Topic.POOL, 0), seals, oracle.select(seals))
+    boundaries = pool_oracle.boundaries_of(_all(log, Topic.POOL, 0), seals, oracle.select(seals))
     assert [b.opened.epoch for b in boundaries] == list(range(len(pools)))
     for boundary in boundaries:
         assert boundary.recorded is not None and boundary.written == boundary.decisions()

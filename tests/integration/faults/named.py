@@ -3,7 +3,7 @@
 from tests.integration.faults.bench import Bench
 
 
-async def test_pause_take_over_wake_kill_both_and_start_a_third(four: Bench) -> None:
+async def pause_take_over_wake_kill_both_and_start_a_third(four: Bench) -> None:
     """Worker 1 is paused in mid-batch, worker 2 takes over, worker 1 wakes, both are killed, worker 3 starts."""
     first = await four.start()
     await four.step(1)
@@ -26,7 +26,7 @@ async def test_pause_take_over_wake_kill_both_and_start_a_third(four: Bench) -> 
     await four.assert_exact(3)
 
 
-async def test_flush_every_hundred_send_a_hundred_and_fifty_kill_send_a_hundred_and_fifty(four: Bench) -> None:
+async def flush_every_hundred_send_a_hundred_and_fifty_kill_send_a_hundred_and_fifty(four: Bench) -> None:
     """A flush is a seal: the fifty behind it are in nobody's hands but the log's."""
     four.tasks = tuple(f"task-{number}" for number in range(100))
     first = await four.start()
@@ -43,3 +43,9 @@ async def test_flush_every_hundred_send_a_hundred_and_fifty_kill_send_a_hundred_
     await four.barriers(3)
     await four.closed(3)
     await four.assert_exact(3)
+
+
+NAMED = (
+    pause_take_over_wake_kill_both_and_start_a_third,
+    flush_every_hundred_send_a_hundred_and_fifty_kill_send_a_hundred_and_fifty,
+)
