@@ -14,7 +14,7 @@ from tests.simulation.mutants import MUTANTS, Mutant
 from tests.simulation.schedule import schedule_of
 from tests.simulation.simulate import simulate
 
-CHUNK = 250
+CHUNK = 100
 REPORT_SECONDS = 10.0
 
 
