@@ -139,7 +139,7 @@ async def a_blocked_event_loop(four: Bench) -> None:
 
 async def a_process_that_stands_still_beyond_its_session(four: Bench) -> None:
     """The same from outside: it wakes to a group that has gone on without it, and is not ended for it."""
-    first, _ = await four.start(blocked_seconds=2.0), await four.start(blocked_seconds=2.0)
+    first, _ = await four.start(blocked_seconds=5.0), await four.start(blocked_seconds=5.0)
     await four.step(1)
     await four.results(2, four.tasks[:12])
     first.pause()
