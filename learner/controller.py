@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from learner.asking import Asking
 from learner.boundary import close_boundary, close_epoch, last_seed_step, write_current_pool
 from learner.cuts import Cuts
 from learner.engine import StepMetrics
@@ -33,7 +34,7 @@ from learner.log import LearnerLog, Write
 from learner.plan import StepPlan, held_out_groups, plan_epoch
 from learner.samples import StepBatch, awaited, step_batch
 from learner.trainer import Trainer
-from learner.views import Asked, Views
+from learner.views import Views
 from schemas.epochs import (
     EpochClosed,
     EpochOpened,
@@ -45,7 +46,6 @@ from schemas.epochs import (
     StepOpened,
 )
 from schemas.pool import TaskRegistered, TaskSet
-from schemas.rollouts import BarrierReached, ExpectedGroup, GroupRequested
 from schemas.rules import Rules
 from schemas.task import TaskDefinition
 from schemas.topics import Topic
@@ -109,6 +109,10 @@ class Learner:
     @property
     def generation(self) -> int:
         return self.journal.generation
+
+    @property
+    def asking(self) -> Asking:
+        return Asking(self.generation, self.rules, self.pool, self.log.partitions)
 
     async def run(self) -> None:
         """Trains all epochs. Raises SupersededError once another learner owns the run, LearnerError, LogError."""
@@ -306,9 +310,9 @@ class Learner:
         """Asks for the groups that no measurement shows. A new generation asks again: older requests are fenced off."""
         deadline = self.log.clock() + int(self.rules.rollout.deadline_seconds * 1e6)
         requests = [
-            self._request_of(group, epoch, step, k, policy_version, deadline)
+            self.asking.request(group, epoch, step, k, policy_version, deadline)
             for group in groups
-            if self._asked(group, k) not in self.views.measured
+            if self.asking.asked(group, k) not in self.views.measured
         ]
         await self.log.write(
             [
@@ -317,66 +321,24 @@ class Learner:
             ]
         )
 
-    def _request_of(
-        self, group: PlannedGroup, epoch: int, step: int, k: int, policy_version: int, deadline: int
-    ) -> GroupRequested:
-        definition = self.pool.definitions[group.task]
-        return GroupRequested(
-            generation=self.generation,
-            epoch=epoch,
-            step=step,
-            task=group.task,
-            group=group.group,
-            purpose=group.purpose,
-            k=k,
-            turns_total=definition.turns_total,
-            category=definition.category,
-            policy_version=policy_version,
-            temperature=self.rules.rollout.temperature,
-            seed=self.rules.seed,
-            deadline=deadline,
-            pool_offset=self.pool.materialized_offset,
-        )
-
-    def _asked(self, group: PlannedGroup, k: int) -> Asked:
-        definition = self.pool.definitions[group.task]
-        return Asked(group.group, group.task, group.purpose, definition.category, k, definition.turns_total)
-
     async def _measured(self, groups: Sequence[PlannedGroup], k: int, seconds: float) -> None:
         """Waits for a measurement of every group. Past the deadline the barrier decides what is missing."""
-        wanted, views = {self._asked(group, k) for group in groups}, self.views
+        wanted, views = {self.asking.asked(group, k) for group in groups}, self.views
         if not await self.journal.wait("rollouts", lambda: wanted <= views.measured.keys(), seconds):
             late = len(wanted - views.measured.keys())
             logger.warning("%d of %d groups were not measured in time", late, len(wanted))
 
     async def _seal(self, opened: StepOpened) -> None:
         """Barriers on every partition, then the seals that answer them."""
+        rules = self.history.epochs_opened[opened.epoch].rules
         await self.log.write(
-            Write(Topic.ROLLOUTS, partition, self.log.run_id, self._barrier(opened, partition))
+            Write(Topic.ROLLOUTS, partition, self.log.run_id, self.asking.barrier(opened, partition, rules))
             for partition in range(self.log.partitions)
         )
         if not await self.journal.wait("seals", lambda: self.seals.complete(opened.step), SEAL_SECONDS):
             raise LearnerError(
                 f"step {opened.step} was not sealed in {SEAL_SECONDS:.0f} s; see that `rods streams work` is running"
             )
-
-    def _barrier(self, opened: StepOpened, partition: int) -> BarrierReached:
-        expected = [group for group in opened.groups if self.journal.partition(group.task) == partition]
-        return BarrierReached(
-            generation=self.generation,
-            epoch=opened.epoch,
-            step=opened.step,
-            partition=partition,
-            partitions=self.log.partitions,
-            expected=tuple(self._expected(group, opened.k) for group in expected),
-            rules=self.history.epochs_opened[opened.epoch].rules,
-            last_of_epoch=opened.last_of_epoch,
-            pool_offset=self.pool.materialized_offset,
-        )
-
-    def _expected(self, group: PlannedGroup, k: int) -> ExpectedGroup:
-        definition = self.pool.definitions[group.task]
-        return ExpectedGroup(group.group, group.task, group.purpose, k, definition.turns_total, definition.category)
 
     async def _close_step(
         self, opened: StepOpened, batch: StepBatch, metrics: StepMetrics | None, seconds: float
@@ -417,7 +379,7 @@ class Learner:
         k = self.rules.learner.evaluate_k
         await self._request(groups, epoch, step, k, version)
         await self._measured(groups, k, EVALUATION_SECONDS)
-        asked, measured = [self._asked(group, k) for group in groups], self.views.measured
+        asked, measured = [self.asking.asked(group, k) for group in groups], self.views.measured
         found = [measured[wanted] for wanted in asked if wanted in measured]
         results = tuple(EvaluatedTask(m.task, m.live, m.turns_passed, m.turns_total) for m in found)
         await self.journal.to_epochs(
