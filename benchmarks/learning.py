@@ -76,9 +76,15 @@ def arms(seeds: list[int]) -> list[Arm]:
 
 
 def measure(arm: Arm, folder: Path, epochs: int) -> Result:
-    """Runs an arm; its progress goes to stderr. Raises subprocess.CalledProcessError where the run fails."""
+    """Runs an arm, unless the folder holds its summary already; its progress goes to stderr.
+
+    Raises subprocess.CalledProcessError where the run fails.
+    """
+    place = folder / arm.name.replace(" ", "-").replace(",", "")
+    if (place / "summary.json").exists():
+        return Result(arm, json.loads((place / "summary.json").read_text()))
     command = [sys.executable, "-m", "rods", "run", "--seed", str(arm.seed), "--epochs", str(epochs), "--json"]
-    command += ["--folder", str(folder / arm.name.replace(" ", "-").replace(",", ""))]
+    command += ["--folder", str(place)]
     command += [
         "--set",
         f"rules.learner.evaluate_tasks={HELDOUT_TASKS}",
