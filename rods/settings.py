@@ -74,6 +74,7 @@ class Settings(BaseSettings):
     partitions: int = Field(4, ge=1, le=512)
     warehouse: str = EMBEDDED
     dashboard_port: int = Field(0, ge=0, le=65535, description="0: a free one")
+    metrics_port: int = Field(0, ge=0, le=65471, description="of the first streams worker; 0: no metrics")
     streams_workers: int = Field(1, ge=1, le=64)
     rollout_workers: int = Field(1, ge=1, le=64)
     synthesis_workers: int = Field(1, ge=1, le=64)

@@ -72,6 +72,8 @@ def run_streams_service(settings: Settings) -> None:
             prefix=settings.prefix,
             partitions=settings.partitions,
             data_dir=settings.run_folder / "streams",
+            metrics_port=settings.metrics_port,
+            metrics_ports=settings.streams_workers,
         )
     )
 

@@ -10,15 +10,21 @@ import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
+from time import monotonic
 from typing import Any
 
 import faust
+from faust.types import TP
 
 from schemas.connection import connection_to
 from schemas.topics import Topic
 from streams.catch_up import Standing, missing, records, standings
+from streams.errors import StreamError
+from streams.health import LOOPBACK, Health
 from streams.log_reader import Place, end_offsets
 from streams.measure.agent import Arrived, MeasureAgent
+from streams.metrics import Standing as Progress
+from streams.metrics import StreamsMetrics
 from streams.outbox import Outbox
 from streams.seal_log import read_seals
 from streams.select.agent import SelectAgent
@@ -65,13 +71,19 @@ def build_app(settings: StreamsSettings) -> faust.App:
 def _wire(app: faust.App, settings: StreamsSettings) -> None:
     gate, outbox = Gate(app), Outbox(app, settings.prefix)
     select_outbox = Outbox(app, settings.prefix)
-    measure = MeasureAgent(gate, outbox, settings.prefix, partial(_arrivals, settings))
+    metrics = StreamsMetrics(partial(_standings, app, gate, settings))
+    measure = MeasureAgent(gate, outbox, settings.prefix, partial(_arrivals, settings), metrics.sealed)
     select = SelectAgent(gate, select_outbox, settings.prefix)
-    assigned = _Assigned(app, settings, gate, measure, select)
+    assigned = _Assigned(app, settings, gate, measure, select, metrics)
     app.on_partitions_revoked.connect(assigned.revoke, weak=False)
     app.on_partitions_assigned.connect(assigned.assign, weak=False)
     for name, topic, take in (("measure", Topic.ROLLOUTS, measure.take), ("select", Topic.SEALS, select.take)):
-        app.agent(_raw(app, settings, topic), name=name, concurrency=1)(_stream_of(app, take))
+        app.agent(_raw(app, settings, topic), name=name, concurrency=1)(
+            _stream_of(app, take, partial(metrics.took, name))
+        )
+    if settings.metrics_port:
+        health = Health(metrics.registry, lambda: gate.current is not None)
+        app.task(_serving(app, settings, health))
     end = partial(_end, app)
     ends = partial(end_offsets, settings.broker)
     app.task(LoopWatchdog(settings.blocked_seconds, end).watch)
@@ -82,6 +94,24 @@ async def _arrivals(settings: StreamsSettings, partition: int, offsets: range) -
     async for record in records(settings, partition, offsets):
         seconds = record.timestamp / 1000
         yield Arrived(record.topic, record.partition, record.offset, record.value or b"", seconds)
+
+
+def _serving(app: faust.App, settings: StreamsSettings, health: Health) -> Callable[[], Awaitable[None]]:
+    async def serve() -> None:
+        try:
+            port = await health.start(settings.metrics_port, settings.metrics_ports)
+        except StreamError as error:
+            _end(app, error)
+            return
+        _log.info("metrics are at http://%s:%d/metrics", LOOPBACK, port)
+
+    return serve
+
+
+def _standings(app: faust.App, gate: Gate, settings: StreamsSettings) -> dict[Place, Progress]:
+    positions = _positions(gate, settings) or {}
+    ends = app.monitor.tp_end_offsets
+    return {place: Progress(at, ends.get(TP(*place))) for place, at in positions.items()}
 
 
 def _positions(gate: Gate, settings: StreamsSettings) -> dict[Place, int] | None:
@@ -107,12 +137,13 @@ def _raw(app: faust.App, settings: StreamsSettings, topic: Topic) -> Any:
     )
 
 
-def _stream_of(app: faust.App, take: Take) -> Callable[[Any], Awaitable[None]]:
+def _stream_of(app: faust.App, take: Take, took: Callable[[], None] = lambda: None) -> Callable[[Any], Awaitable[None]]:
     async def agent(stream: Any) -> None:
         stream.enable_acks = False
         async for event in stream.events():
             try:
                 await take(stream, event)
+                took()
             except Exception as error:  # noqa: BLE001 - whatever it is, the process must not go on with half a state
                 _end(app, error)
 
@@ -123,20 +154,28 @@ class _Assigned:
     """Rebuilds the session at each assignment."""
 
     def __init__(
-        self, app: faust.App, settings: StreamsSettings, gate: Gate, measure: MeasureAgent, select: SelectAgent
+        self,
+        app: faust.App,
+        settings: StreamsSettings,
+        gate: Gate,
+        measure: MeasureAgent,
+        select: SelectAgent,
+        metrics: StreamsMetrics,
     ) -> None:
         self._app = app
         self._settings = settings
         self._gate = gate
         self._measure = measure
         self._select = select
+        self._metrics = metrics
 
     async def revoke(self, _sender: Any, *_: Any, **__: Any) -> None:
         self._gate.close()
+        self._metrics.revoked()
 
     async def assign(self, _sender: Any, assigned: Any = (), **_: Any) -> None:
         self._gate.close()
-        generation = self._app.consumer_generation_id
+        generation, began = self._app.consumer_generation_id, monotonic()
         try:
             session = await self._session({(tp.topic, tp.partition) for tp in assigned}, generation)
         except Exception as error:  # noqa: BLE001 - as above
@@ -145,6 +184,7 @@ class _Assigned:
             return
         if generation == self._app.consumer_generation_id:
             self._gate.open(session)
+            self._metrics.recovered(monotonic() - began, len(session.measure))
 
     async def _session(self, assigned: set[Place], generation: int) -> Session:
         rollouts, seals = (topic.named(self._settings.prefix) for topic in (Topic.ROLLOUTS, Topic.SEALS))

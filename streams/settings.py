@@ -15,7 +15,8 @@ class StreamsSettings:
     session_seconds: how long the broker waits for a dead worker. A joining worker waits for up to half of it on the
     embedded broker. topics_seconds: how long the start waits for the run's topics to exist. buffer: events read ahead
     of each agent. blocked_seconds, stuck_seconds: how long the event loop may be blocked, and a position stand still
-    before the log's end, until the process ends to be restarted.
+    before the log's end, until the process ends to be restarted. metrics_port: where on loopback the figures are; 0:
+    nowhere. metrics_ports: how many ports from there on the run's workers share.
     """
 
     broker: Broker
@@ -28,6 +29,8 @@ class StreamsSettings:
     buffer: int = 4096
     blocked_seconds: float = 30.0
     stuck_seconds: float = 60.0
+    metrics_port: int = 0
+    metrics_ports: int = 1
 
     @property
     def app_id(self) -> str:

@@ -6,11 +6,12 @@ writes the same bytes. Where events are missing before a delivered one, they are
 """
 
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, NamedTuple
 
 from schemas.codec import decode, encode
 from schemas.errors import UndecodableError, UnknownFingerprintError
+from schemas.seals import PartitionSealed
 from schemas.topics import Topic
 from streams.dead_letters import refusal, refused_bytes, refused_event
 from streams.errors import OffsetGapError
@@ -36,14 +37,26 @@ Refetch = Callable[[int, range], AsyncIterator[Arrived]]
 """Partition and offsets to records. Raises OffsetGapError where the broker no longer has them."""
 
 
+Observe = Callable[[Sequence[PartitionSealed], int], None]
+"""Told the chunks of each seal that the broker has, and how many events it covers."""
+
+
 class MeasureAgent:
     """One stream over the partitions of `rods.rollouts` that the worker holds."""
 
-    def __init__(self, gate: Gate, outbox: Outbox, run_key: str, refetch: Refetch | None = None) -> None:
+    def __init__(
+        self,
+        gate: Gate,
+        outbox: Outbox,
+        run_key: str,
+        refetch: Refetch | None = None,
+        sealed: Observe = lambda *_: None,
+    ) -> None:
         self._gate = gate
         self._outbox = outbox
         self._run_key = run_key
         self._refetch = refetch
+        self._sealed = sealed
 
     async def take(self, stream: Any, event: Any) -> None:
         """Takes a delivered event. Raises OffsetGapError where one before it is nowhere to be had."""
@@ -114,6 +127,7 @@ class MeasureAgent:
         for seal in evolved.seals:
             await self._outbox.post(Topic.SEALS, 0, self._run_key, seal)
         await self._outbox.settled()
+        self._sealed(evolved.seals, evolved.state.next_offset - position.sealed)
         position.sealed = evolved.state.next_offset
         return live()
 
