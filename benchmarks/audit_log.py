@@ -60,10 +60,12 @@ class _Writer:
 
     def __init__(self, folder: Path) -> None:
         keep_schemas(folder)
-        self.folder = folder
         self.archives: dict[tuple[Topic, int], PartitionArchive] = {}
         self.offsets: dict[tuple[Topic, int], int] = {}
         self.clock = 0
+        for topic in Topic:
+            for partition in range(PARTITIONS if topic.by_task else 1):
+                self.archives[topic, partition] = PartitionArchive(folder, topic, partition)
 
     def stamped(self, event: Any, producer: str = Producer.LEARNER) -> Any:
         self.clock += 1
@@ -71,10 +73,11 @@ class _Writer:
 
     def put(self, topic: Topic, partition: int, event: Any) -> int:
         place = (topic, partition)
-        archive = self.archives.get(place) or self.archives.setdefault(place, PartitionArchive(self.folder, *place))
+        archive = self.archives[place]
         offset = self.offsets.get(place, 0)
         self.offsets[place] = offset + 1
-        archive.add(LogRecord(topic.named("rods."), partition, offset, 0, b"k", encode(event), ()), 0.0)
+        key = getattr(event, "task", RUN) if topic.by_task else RUN
+        archive.add(LogRecord(topic.named("rods."), partition, offset, 0, key.encode(), encode(event), ()), 0.0)
         if archive.unsealed_bytes >= SEAL_BYTES:
             archive.seal()
         return offset
