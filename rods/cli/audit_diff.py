@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rods.cli.run_log import Json, ToEpoch, audit_errors, open_log
+from rods.cli.run_log import Json, ToEpoch, audit_errors, open_log, say
 
 if TYPE_CHECKING:
     from streams.audit.comparison import Contrast, EpochContrast
@@ -36,7 +36,7 @@ def diff(
         typer.echo(json.dumps(document))
     else:
         for line in lines(contrast):
-            typer.echo(line)
+            say(line)
     if not contrast.equal:
         raise typer.Exit(1)
 

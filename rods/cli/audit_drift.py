@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rods.cli.run_log import Broker, Json, Prefix, Run, ToEpoch, audit_errors, columns_folder, open_log
+from rods.cli.run_log import Broker, Json, Prefix, Run, ToEpoch, audit_errors, columns_folder, open_log, say
 
 if TYPE_CHECKING:
     from streams.audit.drift import DriftReport, EpochDrift
@@ -52,7 +52,7 @@ def drift(
         typer.echo(json.dumps(document(report, found)))
     else:
         for line in lines(report, found):
-            typer.echo(line)
+            say(line)
     if found:
         raise typer.Exit(1)
 

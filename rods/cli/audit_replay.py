@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rods.cli.run_log import Broker, Json, Prefix, Run, ToEpoch, audit_errors, open_log, provenance_here
+from rods.cli.run_log import Broker, Json, Prefix, Run, ToEpoch, audit_errors, open_log, provenance_here, say
 
 if TYPE_CHECKING:
     from streams.audit.divergence import Divergence
@@ -37,7 +37,7 @@ def replay(
         typer.echo(json.dumps(document(report)))
     else:
         for line in lines(report):
-            typer.echo(line)
+            say(line)
     if not report.agrees:
         raise typer.Exit(1)
 

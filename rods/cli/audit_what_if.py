@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rods.cli.run_log import Broker, Json, Prefix, Run, ToEpoch, audit_errors, open_log
+from rods.cli.run_log import Broker, Json, Prefix, Run, ToEpoch, audit_errors, open_log, say
 
 if TYPE_CHECKING:
     from streams.audit.changes import Change, EpochChanges
@@ -38,7 +38,7 @@ def what_if(
         typer.echo(json.dumps(document(epochs, assignments or ())))
         return
     for line in lines(epochs, assignments or ()):
-        typer.echo(line)
+        say(line)
 
 
 def document(epochs: "Sequence[EpochChanges]", assignments: Sequence[str]) -> dict[str, Any]:

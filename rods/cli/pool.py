@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rods.cli.run_log import Broker, Json, Prefix, Run, audit_errors, open_log
+from rods.cli.run_log import Broker, Json, Prefix, Run, audit_errors, open_log, say
 
 if TYPE_CHECKING:
     from streams.pool.replay import ReplayedPool
@@ -28,7 +28,7 @@ def show(
     found = _pool(run, at_epoch, broker, prefix)
     lines = [json.dumps(found.header()), *(json.dumps(row) for row in found.rows())] if as_json else found.lines()
     for line in lines:
-        typer.echo(line)
+        say(line)
     if not found.agrees:
         raise typer.Exit(1)
 

@@ -70,3 +70,8 @@ def provenance_here() -> "Provenance":
 def columns_folder(run: Path | None) -> Path | None:
     """Where a run folder keeps the audit's side files; None for a bare archive and for a cluster."""
     return run / "columns" if run is not None and (run / "run.json").exists() else None
+
+
+def say(line: str) -> None:
+    """Prints a line of a log's own words: what a terminal would act on is shown, not sent."""
+    typer.echo("".join([char if char.isprintable() else ascii(char)[1:-1] for char in line]))

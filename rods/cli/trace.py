@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rods.cli.run_log import Broker, Json, Prefix, audit_errors, open_log
+from rods.cli.run_log import Broker, Json, Prefix, audit_errors, open_log, say
 
 
 def trace(
@@ -29,4 +29,4 @@ def trace(
         typer.echo(json.dumps({"task": found.wanted, "root": found.root.document()}))
         return
     for line in story_lines(found.root, found.wanted):
-        typer.echo(line)
+        say(line)

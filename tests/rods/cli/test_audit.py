@@ -4,9 +4,11 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from typer.testing import CliRunner, Result
 
 from rods.cli.main import app
+from rods.cli.run_log import say
 from rods.errors import UserError
 from schemas.pool import TaskRetired
 from schemas.topics import Topic
@@ -97,3 +99,8 @@ def test_a_task_can_be_traced_and_its_pool_exported(tmp_path: Path) -> None:
     assert header["agrees"]
     assert len(Path(header["jsonl"]).read_text().splitlines()) == header["members"]
     assert Path(header["parquet"]).exists()
+
+
+def test_what_a_terminal_would_act_on_is_shown_and_not_sent(capsys: pytest.CaptureFixture[str]) -> None:
+    say("a task named \x1b[2J\x07 é\u202e")
+    assert capsys.readouterr().out == "a task named \\x1b[2J\\x07 é\\u202e\n"
