@@ -15,6 +15,7 @@ from streams.errors import BlockedLoopError, StuckConsumerError
 from streams.log_reader import Place
 
 TICK_SECONDS = 0.5
+REBALANCE_FACTOR = 10
 End = Callable[[Exception], None]
 
 
@@ -63,7 +64,7 @@ class Progress:
 class PositionWatchdog:
     """positions: the next offset of each place that the worker holds, None while a rebalance is on.
 
-    A rebalance that takes longer than `seconds` is a standstill too.
+    A rebalance is a standstill too once it takes `REBALANCE_FACTOR` times `seconds`: it includes reading the seals.
     """
 
     def __init__(
@@ -84,8 +85,8 @@ class PositionWatchdog:
             await asyncio.sleep(self._seconds / 4)
             positions = self._positions()
             closed_at = (closed_at or clock()) if positions is None else None
-            if closed_at is not None and clock() - closed_at > self._seconds:
-                self._end(StuckConsumerError("the group's rebalance", self._seconds))
+            if closed_at is not None and clock() - closed_at > REBALANCE_FACTOR * self._seconds:
+                self._end(StuckConsumerError("the group's rebalance", REBALANCE_FACTOR * self._seconds))
             if positions:
                 await self._compare(positions, clock)
 

@@ -6,6 +6,7 @@ import logging
 
 import faust
 from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import KafkaError
 
 from schemas.connection import client_options
 from schemas.topics import Topic
@@ -50,14 +51,27 @@ def spare_collections() -> None:
 
 
 async def wait_for_topics(settings: StreamsSettings) -> None:
-    """Returns once the run's topics exist with the right number of partitions. Raises StreamError."""
-    end = asyncio.get_running_loop().time() + settings.topics_seconds
-    wrong = await _wrong_topics(settings)
-    while wrong and asyncio.get_running_loop().time() < end:
+    """Returns once the run's topics exist with the right number of partitions; a broker that is down may come back.
+
+    Raises StreamError where they do not in time, KafkaError where the broker does not.
+    """
+    clock = asyncio.get_running_loop().time
+    end = clock() + settings.topics_seconds
+    wrong = await _wrong_or_down(settings)
+    while wrong and clock() < end:
         await asyncio.sleep(0.2)
+        wrong = await _wrong_or_down(settings)
+    if wrong:
         wrong = await _wrong_topics(settings)
     if wrong:
         raise StreamError(f"the topics of a run of {settings.partitions} partitions are not there: {', '.join(wrong)}")
+
+
+async def _wrong_or_down(settings: StreamsSettings) -> list[str]:
+    try:
+        return await _wrong_topics(settings)
+    except KafkaError as error:
+        return [str(error)]
 
 
 async def _wrong_topics(settings: StreamsSettings) -> list[str]:

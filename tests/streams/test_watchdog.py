@@ -74,7 +74,7 @@ async def watched(positions: Mapping[Place, int] | None, ends: Mapping[Place, in
             raise ConnectionError
         return ends
 
-    watching = asyncio.create_task(PositionWatchdog(0.1, lambda: positions, ask, ended).watch())
+    watching = asyncio.create_task(PositionWatchdog(0.04, lambda: positions, ask, ended).watch())
     await asyncio.sleep(0.5)
     assert not watching.done()
     watching.cancel()
