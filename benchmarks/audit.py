@@ -26,6 +26,7 @@ from streams.audit.drift import drift
 from streams.audit.replay import ReplayOptions, replay
 from streams.audit.source import ArchiveSource
 from streams.audit.story import run_story
+from streams.audit.verify import verify_archive
 
 T = TypeVar("T")
 
@@ -89,6 +90,8 @@ def main() -> None:
         "replay of all decisions", groups, lambda: replay(source, ReplayOptions(jobs=chosen.jobs, views=False))
     )
     assert report.agrees, report.first
+    verified = timed("verify", groups, lambda: verify_archive(archive, chosen.jobs))
+    assert verified.sound and verified.attempts == groups * K, verified.faults[:1]
     timed("plain loop over fastavro", groups, lambda: plain_loop(source))
     peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     print(f"peak memory of a process {peak / 1024:,.0f} MiB")
