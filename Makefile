@@ -11,7 +11,7 @@ SERVICE_TESTS := $(addprefix tests/integration/test_,streams.py learner.py rollo
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-kafka check lint format types imports compatibility lock golden simulate bench-verdicts bench-learning clean
+.PHONY: help install run test test-kafka check lint format types imports compatibility lock golden simulate bench-verdicts bench-streams bench-learning clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -67,6 +67,9 @@ lock:  ## resolve requirements.lock and requirements-dev.lock anew
 
 bench-verdicts: $(DEV_READY)  ## our BFCL verdicts against bfcl_eval's checker: agreement and speed
 	@$(BIN)/python -m benchmarks.verdicts $(ARGS)
+
+bench-streams: $(DEV_READY)  ## the streams: speed, memory and latency (ARGS="--quick")
+	@$(BIN)/python -m benchmarks.streams $(ARGS)
 
 bench-learning: $(DEV_READY)  ## three seeds, a control and a static pool from the warm start
 	@$(BIN)/python -m benchmarks.learning $(ARGS)
