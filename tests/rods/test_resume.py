@@ -1,9 +1,11 @@
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rods.broker import EmbeddedBroker
 from rods.cli.run import run as run_command
 from rods.errors import UserError
 from rods.resume import choose_cut, plan_resumption, resumed_settings
@@ -18,13 +20,13 @@ from schemas.rules import Rules
 from schemas.topics import Topic
 from streams.archive.cut import record_cut
 from streams.archive.partition import PartitionArchive, partition_folder
-from streams.log_reader import LogRecord
+from streams.log_reader import LogRecord, log_producer, send_all
 
 
-def run_folder(path: Path, broker: str = "embedded", policy: str = "scripted", **changes: Any) -> RunFolder:
+def run_folder(path: Path, kind: str = "embedded", policy: str = "scripted", **changes: Any) -> RunFolder:
     """The folder of a run of three epochs that has stopped."""
     folder = RunFolder(path)
-    folder.create("run", broker)
+    folder.create("run", kind)
     settings = Settings(
         run_id="run", folder=str(path), policy=policy, broker="127.0.0.1:9", rules=Rules(epochs=3), dashboard_port=9
     )
@@ -36,8 +38,7 @@ def archived(folder: RunFolder, *events: Event) -> None:
     """Events of the learner's log, sealed."""
     grown = PartitionArchive(folder.archive, Topic.EPOCHS, 0)
     for offset, event in enumerate(events):
-        value = encode(stamp(event, run_id="run", occurred_at=1, producer="learner"))
-        grown.add(LogRecord("rods.epochs", 0, offset, 1, b"run", value, ()), 0.0)
+        grown.add(LogRecord("rods.epochs", 0, offset, 1, b"run", stamped(event, "run"), ()), 0.0)
     grown.seal()
     PartitionArchive(folder.archive, Topic.ROLLOUTS, 0)
 
@@ -154,3 +155,20 @@ def test_resumptions_are_counted_in_the_folder(tmp_path: Path) -> None:
     folder.note_resumption("step-000006")
     assert folder.resumed == 2 and folder.check_format() == "run"
     assert json.loads((folder.path / "run.json").read_text())["resumed_after"] == "step-000006"
+
+
+def test_a_broker_of_yours_must_still_hold_the_run(tmp_path: Path) -> None:
+    with EmbeddedBroker(tmp_path / "broker.log") as broker:
+        folder = run_folder(tmp_path / "run", "external", broker=broker.address)
+        refuses(folder, "do not hold the run run; bring the log back with rods archive restore")
+        asyncio.run(write(broker.address, stamped(EpochClosed(1, 1, 1, "d"), "another")))
+        refuses(folder, "hold the run another; ")
+
+
+async def write(broker: str, value: bytes) -> None:
+    async with log_producer(broker) as producer:
+        await send_all(producer, "rods.epochs", 0, [("run", value)])
+
+
+def stamped(event: Event, run: str) -> bytes:
+    return encode(stamp(event, run_id=run, occurred_at=1, producer="learner"))
