@@ -18,7 +18,7 @@ from tests.integration.faults.named import NAMED
 
 Scenario = Callable[[Bench], Awaitable[None]]
 SCENARIOS: tuple[Scenario, ...] = (*NAMED, *REPORTED)
-AT_A_TIME = 5
+AT_A_TIME = 8
 BROKERS = ("embedded", pytest.param("kafka", marks=pytest.mark.kafka))
 
 

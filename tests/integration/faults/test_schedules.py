@@ -8,7 +8,7 @@ import pytest
 from tests.integration.faults.suite import run_suite
 
 SCHEDULES = range(8)
-AT_A_TIME = 3
+AT_A_TIME = 4
 
 
 @pytest.mark.slow
