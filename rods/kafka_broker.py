@@ -185,8 +185,13 @@ def _escaped(text: str) -> str:
 
 
 def new_cluster_id() -> str:
-    """A random id in Kafka's form: 16 bytes, url-safe base64. It decides nothing."""
-    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    """A random id in Kafka's form: 16 bytes, url-safe base64. It decides nothing.
+
+    None that begins with a dash, which Kafka's tool takes for an option.
+    """
+    while (made := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
+        pass
+    return made
 
 
 def kept_environment() -> dict[str, str]:

@@ -21,6 +21,7 @@ from rods.wiring import worker_specs
 from schemas.codec import decode
 from schemas.errors import UndecodableError
 from schemas.topics import Topic
+from streams.archive.worker import ArchiveSettings, archive_until
 from streams.log_reader import LogRecord, LogTail, read_all
 from tests.integration.faults.meddler import Meddler
 from tests.integration.faults.schedule import WORKERS, Action, Fault, Schedule
@@ -80,9 +81,17 @@ async def run_trial(folder: Path, broker: str, plan: Schedule) -> Trial:
         await create_topics(served.address, PREFIX, PARTITIONS)
         running = _Running(served, settings, plan, Trial(folder))
         await running.run()
+        await _archive_the_rest(running.trial, served.address)
         running.trial.log = await final_log(served.address)
     running.trial.seconds = time.monotonic() - began
     return running.trial
+
+
+async def _archive_the_rest(trial: Trial, address: str) -> None:
+    """The archiver goes on from its manifest: a loaded machine may not have given it the time to drain at its stop."""
+    stopping = asyncio.Event()
+    stopping.set()
+    await archive_until(ArchiveSettings(address, PREFIX, PARTITIONS, trial.archive, drain_seconds=60.0), stopping)
 
 
 async def final_log(address: str) -> dict[tuple[Topic, int], list[LogRecord]]:
