@@ -189,7 +189,10 @@ class _Assigned:
     async def _session(self, assigned: set[Place], generation: int) -> Session:
         rollouts, seals = (topic.named(self._settings.prefix) for topic in (Topic.ROLLOUTS, Topic.SEALS))
         places = {place for place in assigned if place[0] in (rollouts, seals)}
-        log = await read_seals(self._settings, [number for topic, number in places if topic == rollouts])
+        since = None
+        if (seals, 0) in places:
+            since = (await standings(self._settings, [(seals, 0)]))[seals, 0].committed
+        log = await read_seals(self._settings, [number for topic, number in places if topic == rollouts], since)
         standing = await standings(self._settings, places)
         measure = {p: MeasurePosition(state, sealed=state.next_offset) for p, state in log.states.items()}
         for number, position in measure.items():

@@ -33,9 +33,12 @@ async def latencies(broker: str, prefix: str, *, rate: int, step: int, steps: in
     with _service(broker, prefix, partitions):
         place = (Topic.SEALS.named(prefix), 0)
         async with LogTail(broker, {place: None}) as tail, log_producer(broker, linger_ms=0) as producer:
-            writing = asyncio.create_task(_write(producer, prefix, written, rate, step, total, partitions))
+            joined = asyncio.Event()
+            writing = asyncio.create_task(_write(producer, prefix, written, joined, rate, step, total, partitions))
             end = time.monotonic() + 120 + 4 * total * step / rate
             while len(closed) < total and time.monotonic() < end:
+                if closed:
+                    joined.set()
                 for record in await tail.poll(0.005):
                     if kind_of_frame(record.value or b"") == SelectionClosed.KIND:
                         closed.setdefault(decode(record.value or b"").step, time.monotonic())
@@ -47,11 +50,13 @@ async def _write(
     producer: AIOKafkaProducer,
     prefix: str,
     written: dict[int, float],
+    joined: asyncio.Event,
     rate: int,
     step: int,
     total: int,
     partitions: int,
 ) -> None:
+    """The first step, and once the service has answered it, the others at their rate."""
     rng, topic, due = random.Random(5), Topic.ROLLOUTS.named(prefix), time.monotonic()
     for number in range(1, total + 1):
         waiting: list[Awaitable[Any]] = []
@@ -66,6 +71,9 @@ async def _write(
             waiting.append(await producer.send(topic, encode(event), key=key.encode(), partition=partition))
         await asyncio.gather(*waiting)
         written[number] = time.monotonic()
+        if number == 1:
+            await joined.wait()
+            due = time.monotonic()
 
 
 @contextmanager

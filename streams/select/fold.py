@@ -146,7 +146,7 @@ def _closed(state: SelectState, event: SelectionClosed) -> Selected:
     """Takes a selection read from the log; the first of the open step counts, also where it is not the proposed one."""
     if event.step <= state.closed:
         return Selected(_repeated(state, differs=event.step == state.closed and event.digest != state.digest))
-    if state.proposed is None or event.step != state.proposed.step or not _readable(event):
+    if state.proposed is None or event.step != state.proposed.step or not readable(event):
         return Selected(replace(state, alarms=state.alarms + 1))
     seal = state.seals[event.step][0]
     closed = replace(
@@ -161,7 +161,8 @@ def _closed(state: SelectState, event: SelectionClosed) -> Selected:
     return replace(_propose(closed), seeds=_seeds(event, seal))
 
 
-def _readable(event: SelectionClosed) -> bool:
+def readable(event: SelectionClosed) -> bool:
+    """Whether the figures of every seed parse."""
     try:
         return all((parse(seed.phi), parse(seed.variance)) for seed in event.seeds)
     except ValueError:
