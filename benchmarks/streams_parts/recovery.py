@@ -15,6 +15,7 @@ from typing import Any
 from benchmarks.streams_parts.load import step_events
 from rods.broker import EmbeddedBroker, create_topics
 from schemas.codec import encode
+from schemas.rollouts import BarrierReached
 from schemas.seals import PartitionSealed
 from schemas.topics import Topic
 from streams.log_reader import log_producer, send_all
@@ -30,9 +31,10 @@ PARTITIONS = 4
 
 def templates(groups: int) -> list[PartitionSealed]:
     """One seal a partition, with the whole state."""
-    states, offsets, found = [MeasureState(number) for number in range(PARTITIONS)], [0] * PARTITIONS, []
+    states, offsets = [MeasureState(number) for number in range(PARTITIONS)], [0] * PARTITIONS
+    found: list[PartitionSealed] = []
     for partition, _, event in step_events([f"task-{n:06d}" for n in range(groups)], 1, PARTITIONS, random.Random(3)):
-        last = replace(event, last_of_epoch=True) if hasattr(event, "last_of_epoch") else event
+        last = replace(event, last_of_epoch=True) if isinstance(event, BarrierReached) else event
         evolved = measure(states[partition], offsets[partition], last)
         states[partition], offsets[partition] = evolved.state, offsets[partition] + 1
         found += evolved.seals

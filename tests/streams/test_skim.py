@@ -56,7 +56,7 @@ def test_duplicates_garbage_and_selections_without_seals_mislead_no_skim(data: s
     topic: list[Any] = list(log([SEALS[index] for index in order]))
     for _ in range(data.draw(st.integers(0, 6))):
         place = data.draw(st.integers(0, len(topic)))
-        again = data.draw(st.sampled_from(topic))
+        again: Any = data.draw(st.sampled_from(topic))
         topic.insert(place, data.draw(st.sampled_from([again, b"garbage", encode_cut(SEALS[0])])))
     frames = [event if isinstance(event, bytes) else encode(event) for event in topic]
     agree(frames, data.draw(st.integers(0, len(frames))))
@@ -72,7 +72,8 @@ def test_a_seal_in_chunks_is_whole_with_its_last_one() -> None:
     closed = evolve(evolve(SelectState(), 0, replace(seal, partitions=1)).state, 1, SEALS[1]).state.proposed
     assert isinstance(closed, SelectionClosed)
     skim = Skim()
-    for offset, event in enumerate([replace(halves[0], partitions=1), closed, replace(halves[1], partitions=1)]):
+    events: list[Any] = [replace(halves[0], partitions=1), closed, replace(halves[1], partitions=1)]
+    for offset, event in enumerate(events):
         skim.take(offset, encode(event))
     assert skim.closed == 0
     skim.take(3, encode(closed))
