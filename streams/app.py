@@ -21,6 +21,7 @@ from schemas.topics import Topic
 from streams.catch_up import Standing, missing, records, standings
 from streams.errors import StreamError
 from streams.health import LOOPBACK, Health
+from streams.known_seals import KnownSeals
 from streams.log_reader import Place, end_offsets
 from streams.measure.agent import Arrived, MeasureAgent
 from streams.metrics import Standing as Progress
@@ -71,9 +72,10 @@ def build_app(settings: StreamsSettings) -> faust.App:
 def _wire(app: faust.App, settings: StreamsSettings) -> None:
     gate, outbox = Gate(app), Outbox(app, settings.prefix)
     select_outbox = Outbox(app, settings.prefix)
+    known = KnownSeals()
     metrics = StreamsMetrics(partial(_standings, app, gate, settings))
-    measure = MeasureAgent(gate, outbox, settings.prefix, partial(_arrivals, settings), metrics.sealed)
-    select = SelectAgent(gate, select_outbox, settings.prefix)
+    measure = MeasureAgent(gate, outbox, settings.prefix, partial(_arrivals, settings), metrics.sealed, known)
+    select = SelectAgent(gate, select_outbox, settings.prefix, known)
     assigned = _Assigned(app, settings, gate, measure, select, metrics)
     app.on_partitions_revoked.connect(assigned.revoke, weak=False)
     app.on_partitions_assigned.connect(assigned.assign, weak=False)

@@ -31,15 +31,16 @@ class Outbox:
         self._timer: asyncio.TimerHandle | None = None
         self._sending = asyncio.Lock()
 
-    async def post(self, topic: Topic, partition: int, key: str, event: Event) -> None:
-        """Schedules an event. Raises what an earlier one failed with, once too many are in flight."""
+    async def post(self, topic: Topic, partition: int, key: str, event: Event) -> bytes:
+        """Schedules an event; its bytes. Raises what an earlier one failed with, once too many are in flight."""
         if self._waiting >= MAX_IN_FLIGHT:
             await self.settled()
-        pair = (key.encode(), encode(event))
-        self._posted.setdefault((topic.named(self._prefix), partition), []).append(pair)
+        frame = encode(event)
+        self._posted.setdefault((topic.named(self._prefix), partition), []).append((key.encode(), frame))
         self._waiting += 1
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(BURST_SECONDS, self._burst)
+        return frame
 
     async def settled(self) -> None:
         """Returns once the broker has acknowledged everything posted so far. Raises where it refused."""

@@ -15,6 +15,7 @@ from schemas.seals import PartitionSealed
 from schemas.topics import Topic
 from streams.dead_letters import refusal, refused_bytes, refused_event
 from streams.errors import OffsetGapError
+from streams.known_seals import KnownSeals
 from streams.measure.fold import evolve, skip
 from streams.measure.state import Evolved, Refusal
 from streams.outbox import Outbox
@@ -51,12 +52,14 @@ class MeasureAgent:
         run_key: str,
         refetch: Refetch | None = None,
         sealed: Observe = lambda *_: None,
+        known: KnownSeals | None = None,
     ) -> None:
         self._gate = gate
         self._outbox = outbox
         self._run_key = run_key
         self._refetch = refetch
         self._sealed = sealed
+        self._known = known or KnownSeals()
 
     async def take(self, stream: Any, event: Any) -> None:
         """Takes a delivered event. Raises OffsetGapError where one before it is nowhere to be had."""
@@ -125,7 +128,7 @@ class MeasureAgent:
         if not live():
             return False
         for seal in evolved.seals:
-            await self._outbox.post(Topic.SEALS, 0, self._run_key, seal)
+            self._known.remember(await self._outbox.post(Topic.SEALS, 0, self._run_key, seal), seal)
         await self._outbox.settled()
         self._sealed(evolved.seals, evolved.state.next_offset - position.sealed)
         position.sealed = evolved.state.next_offset

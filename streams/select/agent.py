@@ -12,6 +12,7 @@ from schemas.codec import decode
 from schemas.errors import UndecodableError, UnknownFingerprintError
 from schemas.topics import Topic
 from streams.dead_letters import refusal, refused_bytes
+from streams.known_seals import KnownSeals
 from streams.outbox import Outbox
 from streams.select.fold import PlacedSeed, evolve, skip
 from streams.session import Gate, SelectPosition
@@ -22,10 +23,11 @@ _log = logging.getLogger(__name__)
 class SelectAgent:
     """One stream over the one partition of `rods.seals`."""
 
-    def __init__(self, gate: Gate, outbox: Outbox, run_key: str) -> None:
+    def __init__(self, gate: Gate, outbox: Outbox, run_key: str, known: KnownSeals | None = None) -> None:
         self._gate = gate
         self._outbox = outbox
         self._run_key = run_key
+        self._known = known or KnownSeals()
 
     async def resume(self, position: SelectPosition) -> None:
         """Proposes what the log shows as selected by nobody yet, and writes the newest committed seeds again."""
@@ -53,7 +55,7 @@ class SelectAgent:
 
     async def _fold(self, position: SelectPosition, message: Any) -> None:
         try:
-            event = decode(message.value)
+            event = self._known.recall(message.value) or decode(message.value)
         except UndecodableError as error:
             position.state = skip(position.state, message.offset)
             letter = refusal(message.topic, message.partition, message.offset, message.value or b"", str(error))

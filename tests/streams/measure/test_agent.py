@@ -7,6 +7,7 @@ import pytest
 
 from schemas.codec import encode
 from schemas.topics import Topic
+from streams import outbox
 from streams.errors import OffsetGapError
 from streams.measure.agent import Arrived, MeasureAgent
 from streams.measure.state import MeasureState
@@ -204,3 +205,23 @@ async def test_flush_every_100_send_150_kill_send_150_loses_nothing() -> None:
         await second.take(offset, log[offset])
     (again,) = second.producer.events(Topic.SEALS)
     assert all(None not in group.passed for group in again.groups) and len(again.groups) == 200
+
+
+async def test_a_broker_that_acknowledges_nothing_stops_the_stream_instead_of_filling_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(outbox, "MAX_IN_FLIGHT", 5)
+    live = Measure()
+    live.producer.hold = True
+
+    async def stream() -> None:
+        for offset in range(50):
+            await live.take(offset, result(f"t{offset}"))
+
+    task = asyncio.create_task(stream())
+    await asyncio.sleep(5 * BURST_SECONDS)
+    assert live.session.measure[0].state.next_offset == 6 and len(live.producer.sent) == 5
+    live.producer.hold = False
+    live.producer.release()
+    await task
+    assert live.session.measure[0].state.next_offset == 50

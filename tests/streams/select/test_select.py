@@ -1,9 +1,12 @@
 from collections.abc import Mapping
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from schemas.rules import Rules, SelectRules
 from schemas.seals import SealedGroup
+from streams.exact import mean_of, phi_of
 from streams.select.select import select
 from tests.streams.rollout_log import barrier, expected, result, seal_of
 
@@ -88,3 +91,18 @@ def test_random_seeds_depend_on_the_seed_not_on_the_order() -> None:
 
 def test_the_quota_default_is_two() -> None:
     assert SelectRules().quota == 2
+
+
+VECTORS = st.lists(st.lists(st.integers(0, 2), min_size=2, max_size=5), min_size=1, max_size=6)
+
+
+@given(VECTORS)
+def test_the_rank_by_phi_is_that_of_the_fractions_also_where_live_slots_differ(vectors: list[list[int]]) -> None:
+    found = [
+        group
+        for index, turns in enumerate(vectors)
+        for group in seal_of(result(f"t{index}", turns), barrier(expected(f"t{index}", k=len(turns)))).groups
+    ]
+    boundary = [group for group in found if group.boundary]
+    by_fractions = sorted(boundary, key=lambda group: (-phi_of(mean_of(group.state.window)), group.task))
+    assert chosen(found, select={"quota": 9}) == [group.task for group in by_fractions]
