@@ -84,7 +84,7 @@ class Failures:
         self._expired = 0
 
     def group(self, group: SealedGroup) -> None:
-        for reason in group.reasons:
+        for reason in group.reasons if any(group.reasons) else ():
             if reason:
                 self._reasons[reason] += 1
 

@@ -11,7 +11,8 @@ from typing import NamedTuple
 from schemas.seals import BoundarySeedSelected, PartitionSealed, SelectionClosed
 from schemas.topics import Topic
 from streams.audit.divergence import ABSENT, Divergence, Stage, difference, shown
-from streams.audit.source import LogSource, Placed, events
+from streams.audit.quick_seal import SealReader
+from streams.audit.source import LogSource, Placed, placed
 from streams.errors import StreamError
 from streams.pool.evidence import SealLog
 from streams.select.fold import SelectState, evolve, skip
@@ -57,24 +58,30 @@ class SealedPass:
 
     def _read(self) -> Iterator[Placed]:
         if self.source.partitions(Topic.SEALS):
-            yield from events(self.source, Topic.SEALS, 0)
+            reader = SealReader()
+            for record in self.source.records(Topic.SEALS, 0):
+                seal = reader.read(record.value or b"")
+                if seal is not None:
+                    yield Placed(record.offset, record.value or b"", seal)
+                else:
+                    yield placed(self.source, Topic.SEALS, 0, record)
 
     def advance(self, step: int) -> bool:
         """Reads until a step is selected; whether it is."""
         while self.log.closed < step:
-            placed = next(self._events, None)
-            if placed is None:
+            one = next(self._events, None)
+            if one is None:
                 return False
-            self._take(placed)
+            self._take(one)
         return True
 
     def finish(self) -> None:
         """Reads to the end."""
-        for placed in self._events:
-            self._take(placed)
+        for one in self._events:
+            self._take(one)
 
-    def _take(self, placed: Placed) -> None:
-        offset, value, event = placed
+    def _take(self, one: Placed) -> None:
+        offset, value, event = one
         if isinstance(event, PartitionSealed | SelectionClosed) and self._beyond(event.epoch):
             self._events = iter(())
             return

@@ -137,15 +137,20 @@ class Placed(NamedTuple):
 def events(source: LogSource, topic: Topic, partition: int, start: int = 0) -> Iterator[Placed]:
     """A partition's events in order; the event is None where bytes do not decode. Raises AuditError."""
     for record in source.records(topic, partition, start):
-        value = record.value or b""
-        try:
-            event = decode(value)
-        except UndecodableError:
-            event = None
-        except UnknownFingerprintError as error:
-            where = source.place(topic, partition, record.offset)
-            raise AuditError(f"{where}: {error}; audit it with the version that wrote it, or a newer one") from error
-        yield Placed(record.offset, value, event)
+        yield placed(source, topic, partition, record)
+
+
+def placed(source: LogSource, topic: Topic, partition: int, record: LogRecord) -> Placed:
+    """A record's event; None where its bytes do not decode. Raises AuditError."""
+    value = record.value or b""
+    try:
+        event = decode(value)
+    except UndecodableError:
+        event = None
+    except UnknownFingerprintError as error:
+        where = source.place(topic, partition, record.offset)
+        raise AuditError(f"{where}: {error}; audit it with the version that wrote it, or a newer one") from error
+    return Placed(record.offset, value, event)
 
 
 def topic_events(source: LogSource, topic: Topic) -> Iterator[tuple[int, Placed]]:

@@ -29,10 +29,11 @@ class Attempts:
             self._kept[seal.partition] = trajectories_of(self._source, seal.partition)
         kept = self._kept[seal.partition]
         for group in seal.groups:
+            if not any(group.trajectories):
+                continue
             wanted = sum([1 << number for number, trajectory in enumerate(group.trajectories) if trajectory])
-            if wanted:
-                self.counted += wanted.bit_count()
-                self.missing += (wanted & ~kept.get((group.group, group.execution), 0)).bit_count()
+            self.counted += wanted.bit_count()
+            self.missing += (wanted & ~kept.get((group.group, group.execution), 0)).bit_count()
 
 
 def trajectories_of(source: LogSource, partition: int) -> dict[tuple[str, str], int]:

@@ -76,7 +76,7 @@ Pack = tuple[tuple[SealedGroup, ...], tuple[TaskState, ...]]
 
 def _packs(seal: PartitionSealed) -> Iterator[Pack]:
     """Groups, then states, in order, filled up to an upper bound of their encoded size."""
-    room = MAX_CHUNK_BYTES - _ENVELOPE_BYTES - len(seal.rules.encode())
+    room = chunk_room(seal.rules)
     groups: list[SealedGroup] = []
     states: list[TaskState] = []
     used = 0
@@ -92,6 +92,11 @@ def _packs(seal: PartitionSealed) -> Iterator[Pack]:
         else:
             states.append(item)
     yield tuple(groups), tuple(states)
+
+
+def chunk_room(rules: str) -> int:
+    """Bytes for the groups and states of one chunk, by the upper bound of their encoded size."""
+    return MAX_CHUNK_BYTES - _ENVELOPE_BYTES - len(rules.encode())
 
 
 def _group_bound(group: SealedGroup) -> int:

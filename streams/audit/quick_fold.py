@@ -1,0 +1,370 @@
+"""The fold of measure in the bytes of what it reads and writes, for logs of millions of attempts.
+
+The same decisions, by the same rules (`streams.measure`): zones and streaks are asked of them, once for each outcome
+that there is. What differs is what is held: a task's state as its seals write it, so that the states of all tasks at
+an epoch's end are put together and not encoded again. Nothing is concluded from it but that a seal's bytes are the
+recorded ones; where they are not, the fold that decided is asked (`streams.audit.measured.seals_at`).
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from schemas.codec import encode_like
+from schemas.envelope import Producer, derive
+from schemas.rollouts import BarrierReached, ExpectedGroup, Purpose, RolloutFinished
+from schemas.rules import Rules, canonical_json
+from schemas.seals import PartitionSealed, WindowGroup, Zone
+from schemas.topics import Topic
+from streams.audit.quick_result import Quick, Shape, Slots, number, quick_event, shape_of, slots_of, written
+from streams.audit.verify_grammar import text_of
+from streams.errors import OffsetGapError
+from streams.exact import pooled
+from streams.measure.barrier import invalid, parsed_rules
+from streams.measure.fold import MAX_OPEN_RESULTS, evolve, skip
+from streams.measure.outcome import missing
+from streams.measure.seal import chunk_room
+from streams.measure.state import MeasureState
+from streams.measure.zones import is_boundary, zone_of
+
+_EVALUATE = written(Purpose.EVALUATE.value)
+_INTEGER, _TEXT = 10, 5
+"""Upper bounds of an encoded integer, and of a text's length (see `streams.measure.seal`)."""
+
+
+class Chunk(NamedTuple):
+    """A seal's chunk. frame: sha256 of its frame."""
+
+    epoch: int
+    step: int
+    number: int
+    barrier_offset: int
+    frame: bytes
+
+
+class _Visit(NamedTuple):
+    """A group of a window: its moments, and itself as Avro and as canonical JSON. bound: of its encoded size."""
+
+    moments: tuple[int, int, int, int]
+    avro: bytes
+    json: bytes
+    bound: int
+
+
+class _Task(NamedTuple):
+    """A task's state, and itself as Avro and as canonical JSON."""
+
+    category: bytes
+    window: tuple[_Visit, ...]
+    visits: int
+    low: int
+    high: int
+    avro: bytes
+    json: bytes
+    bound: int
+
+
+class _Item(NamedTuple):
+    """A group or a state of a seal."""
+
+    avro: bytes
+    bound: int
+
+
+class _Verdict(NamedTuple):
+    """What the rules say of a window's moments. zone: as Avro and as canonical JSON."""
+
+    low: bool
+    high: bool
+    zone: tuple[bytes, bytes]
+    boundary: bool
+
+
+class QuickFold:
+    """One partition. like: the header of the recorded seals, which must be of the newest version."""
+
+    def __init__(self, partition: int, like: bytes) -> None:
+        self._like = like
+        self.state = MeasureState(partition)
+        """Without tasks and results, which are held here."""
+        self._tasks: dict[bytes, _Task] = {}
+        self._results: dict[Shape, Quick] = {}
+        self._rules: Rules | None = None
+        self._verdicts: dict[tuple[int, int, int, int], _Verdict] = {}
+        self.next_offset = 0
+
+    def result(self, offset: int, result: Quick) -> None:
+        """Takes a result. Raises OffsetGapError."""
+        if not self._is_next(offset):
+            return
+        state, results = self.state, self._results
+        if result.shape.purpose == _EVALUATE:
+            return
+        if result.step <= state.step:
+            self.state = state.counting(late=1)
+        elif result.step > state.step + 1:
+            self.state = state.counting(refused=1)
+        elif result.shape in results:
+            self.state = state.counting(duplicate=1)
+        elif len(results) >= MAX_OPEN_RESULTS:
+            self.state = state.counting(refused=1)
+        else:
+            results[result.shape] = result
+
+    def event(self, offset: int, event: Any) -> list[Chunk]:
+        """Takes a decoded event; the chunks of the seal that it leads to. Raises OffsetGapError."""
+        if not self._is_next(offset):
+            return []
+        state = replace(self.state, next_offset=offset)
+        if isinstance(event, BarrierReached) and (rules := _rules_of(state, event)) is not None:
+            return self._close(replace(state, generation=event.generation), offset, event, rules)
+        evolved = evolve(state, offset, event)
+        if evolved.state.results:
+            assert isinstance(event, RolloutFinished)
+            self.next_offset = offset
+            self.result(offset, quick_event(event))
+        else:
+            self.state = evolved.state
+        return []
+
+    def skip(self, offset: int) -> None:
+        """Passes an undecodable record. Raises OffsetGapError."""
+        if self._is_next(offset):
+            self.state = skip(replace(self.state, next_offset=offset), offset)
+
+    def _is_next(self, offset: int) -> bool:
+        if offset > self.next_offset:
+            raise OffsetGapError(Topic.ROLLOUTS, self.state.partition, self.next_offset, offset)
+        if offset < self.next_offset:
+            return False
+        self.next_offset = offset + 1
+        return True
+
+    def _close(self, state: MeasureState, offset: int, barrier: BarrierReached, rules: Rules) -> list[Chunk]:
+        if rules != self._rules:
+            self._rules, self._verdicts = rules, {}
+        digest = hashlib.sha256()
+        head = ["seal", barrier.epoch, barrier.step, barrier.partition, barrier.partitions]
+        digest.update(canonical_json([*head, barrier.last_of_epoch, barrier.rules]).encode() + b"\n")
+        groups = []
+        for expected in sorted(barrier.expected, key=lambda group: group.task):
+            item, content = self._group(expected, rules)
+            groups.append(item)
+            digest.update(content)
+        states: list[_Item] = []
+        if barrier.last_of_epoch:
+            tasks = [self._tasks[name] for name in sorted(self._tasks, key=text_of)]
+            digest.update(b"".join([b'["state",%s]\n' % task.json for task in tasks]))
+            states = [_Item(task.avro, task.bound) for task in tasks]
+        counts = state.counts
+        seal = PartitionSealed(
+            barrier.epoch,
+            barrier.step,
+            barrier.partition,
+            barrier.partitions,
+            0,
+            1,
+            offset,
+            barrier.last_of_epoch,
+            barrier.rules,
+            barrier.pool_offset,
+            digest.hexdigest(),
+            (),
+            (),
+            counts.late,
+            counts.duplicate,
+            counts.refused + counts.unexpected + len(self._results),
+            state.generation,
+        )
+        self._results = {}
+        self.state = MeasureState(
+            state.partition,
+            barrier.partitions,
+            offset + 1,
+            barrier.epoch,
+            barrier.step,
+            state.generation,
+            rules,
+        )
+        return list(self._chunks(seal, barrier, groups, states))
+
+    def _group(self, expected: ExpectedGroup, rules: Rules) -> tuple[_Item, bytes]:
+        """A group as the seal writes it, and as the digest covers it; the task moves on."""
+        shape = shape_of(*_shape(expected))
+        result = self._results.pop(shape, None)
+        if result is not None:
+            execution, moments, slots = result.execution, result.moments, result.slots
+        else:
+            execution, moments, slots = b"\0", None, _missing(expected)
+        task, verdict = self._moved(shape, moments, rules)
+        zone = verdict.zone if verdict else _NONE
+        boundary = bool(verdict and verdict.boundary and moments and moments[0])
+        avro = b"".join(
+            (
+                shape.group,
+                shape.task,
+                shape.purpose,
+                shape.category,
+                execution,
+                shape.turns_total,
+                slots.passed,
+                slots.reasons,
+                slots.versions,
+                slots.trajectories,
+                zone[0],
+                b"\1" if boundary else b"\0",
+                task.avro,
+            )
+        )
+        texts = (shape.group, shape.task, shape.purpose, shape.category, execution, zone[0])
+        bound = sum([len(text_of(text)) for text in texts]) + 6 * _TEXT + expected.k * (2 * _INTEGER + 2)
+        bound += slots.text_bytes + 2 * _TEXT * expected.k + task.bound + 8 * _INTEGER
+        content = b'["group",%s,%s,%s,%s,%d]\n[%s,%s,%s,%s,%s]\n' % (
+            json_text(shape.group),
+            json_text(shape.task),
+            json_text(shape.purpose),
+            json_text(shape.category),
+            expected.turns_total,
+            slots.passed_json,
+            slots.reasons_json,
+            zone[1],
+            b"true" if boundary else b"false",
+            task.json,
+        )
+        return _Item(avro, bound), content
+
+    def _moved(
+        self, shape: Shape, moments: tuple[int, int, int, int] | None, rules: Rules
+    ) -> tuple[_Task, _Verdict | None]:
+        """The task after a group, and what the rules say of its window (see `streams.measure.zones`)."""
+        before = self._tasks.get(shape.task)
+        visits, low, high = (before.visits, before.low, before.high) if before else (0, 0, 0)
+        window = before.window if before else ()
+        if moments is None or not moments[0]:
+            verdict = self._verdict(window, rules) if window else None
+        else:
+            window = (*window, _visit(shape.group, moments))[-rules.measure.window :]
+            verdict = self._verdict(window, rules)
+            visits, low, high = visits + 1, low + 1 if verdict.low else 0, high + 1 if verdict.high else 0
+        task = _task(shape.task, shape.category, window, visits, low, high)
+        self._tasks[shape.task] = task
+        return task, verdict
+
+    def _verdict(self, window: Sequence[_Visit], rules: Rules) -> _Verdict:
+        moments = _pooled(window)
+        verdict = self._verdicts.get(moments)
+        if verdict is None:
+            sample = [WindowGroup("", *moments)]
+            figures, zone = pooled(sample), zone_of(sample, rules)
+            verdict = _Verdict(
+                figures.below(rules.pool.drift_low),
+                figures.above(rules.pool.drift_high),
+                _zone(zone),
+                is_boundary(sample, zone, rules),
+            )
+            self._verdicts[moments] = verdict
+        return verdict
+
+    def _chunks(
+        self, seal: PartitionSealed, barrier: BarrierReached, groups: list[_Item], states: list[_Item]
+    ) -> Iterator[Chunk]:
+        packs = list(_packs(groups, states, chunk_room(seal.rules)))
+        for place, (some_groups, some_states) in enumerate(packs):
+            chunk = derive(replace(seal, chunk=place, chunks=len(packs)), barrier.envelope, Producer.MEASURE)
+            empty = encode_like(chunk, self._like)
+            end = empty.index(written(seal.digest)) + len(written(seal.digest))
+            frame = hashlib.sha256(empty[:end])
+            frame.update(_array(some_groups))
+            frame.update(_array(some_states))
+            frame.update(empty[end + 2 :])
+            yield Chunk(seal.epoch, seal.step, place, seal.barrier_offset, frame.digest())
+
+
+def _rules_of(state: MeasureState, event: BarrierReached) -> Rules | None:
+    """The rules of a barrier that closes the open step; None where it is none (see `streams.measure.fold`)."""
+    if event.generation < state.generation or event.step <= state.step:
+        return None
+    rules = parsed_rules(event.rules)
+    return None if rules is None or invalid(state, event) else rules
+
+
+def _shape(expected: ExpectedGroup) -> tuple[str, str, str, int, int, str]:
+    return (
+        expected.group,
+        expected.task,
+        expected.purpose,
+        expected.k,
+        expected.turns_total,
+        expected.category,
+    )
+
+
+def _missing(expected: ExpectedGroup) -> Slots:
+    outcome = missing(expected.group, expected.k, expected.turns_total)
+    return slots_of(outcome, (0,) * expected.k, ("",) * expected.k)
+
+
+def _visit(group: bytes, moments: tuple[int, int, int, int]) -> _Visit:
+    n, total, squares, turns = moments
+    avro = b"".join((group, number(n), number(total), number(squares), number(turns)))
+    json = b"[%s,%d,%d,%d,%d]" % (json_text(group), n, total, squares, turns)
+    return _Visit(moments, avro, json, len(text_of(group)) + _TEXT + 4 * _INTEGER)
+
+
+def _task(name: bytes, category: bytes, window: tuple[_Visit, ...], visits: int, low: int, high: int) -> _Task:
+    listed = b"".join((number(len(window)), *[visit.avro for visit in window], b"\0")) if window else b"\0"
+    avro = b"".join((name, category, listed, number(visits), number(low), number(high)))
+    shown = b",".join([visit.json for visit in window])
+    json = b"[%s,%s,[%s],%d,%d,%d]" % (json_text(name), json_text(category), shown, visits, low, high)
+    bound = len(text_of(name)) + len(text_of(category)) + 2 * _TEXT + 5 * _INTEGER
+    return _Task(category, window, visits, low, high, avro, json, bound + sum([visit.bound for visit in window]))
+
+
+def _pooled(window: Sequence[_Visit]) -> tuple[int, int, int, int]:
+    """The moments of a window, as `streams.exact.pooled` has them."""
+    first = window[0].moments
+    if len(window) == 1:
+        return first
+    others = [visit.moments for visit in window[1:]]
+    n, total, squares, turns = first
+    for moments in others:
+        if moments[3] != turns:
+            return pooled([WindowGroup("", *visit.moments) for visit in window])
+        n, total, squares = n + moments[0], total + moments[1], squares + moments[2]
+    return n, total, squares, turns
+
+
+_PLAIN = re.compile(rb"[ !#-\[\]-~]*").fullmatch
+
+
+def json_text(text: bytes) -> bytes:
+    """A text, given as Avro writes it, in canonical JSON."""
+    bare = text_of(text) if text != b"\0" else b""
+    return b'"%s"' % bare if _PLAIN(bare) else canonical_json(bare.decode()).encode()
+
+
+def _zone(zone: Zone) -> tuple[bytes, bytes]:
+    return written(zone.value), canonical_json(zone.value).encode()
+
+
+_NONE = _zone(Zone.NONE)
+
+
+def _array(items: list[_Item]) -> bytes:
+    return b"".join((number(len(items)), *[item.avro for item in items], b"\0")) if items else b"\0"
+
+
+def _packs(groups: Iterable[_Item], states: Iterable[_Item], room: int) -> Iterator[tuple[list[_Item], list[_Item]]]:
+    """As `streams.measure.seal` fills its chunks."""
+    packed: tuple[list[_Item], list[_Item]] = ([], [])
+    used = 0
+    for place, items in enumerate((groups, states)):
+        for item in items:
+            if used + item.bound > room and (packed[0] or packed[1]):
+                yield packed
+                packed, used = ([], []), 0
+            used += item.bound
+            packed[place].append(item)
+    yield packed

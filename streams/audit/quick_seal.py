@@ -1,0 +1,257 @@
+"""Recorded seals as events, decoded the quick way where they are well formed.
+
+At an epoch's end a seal carries the state of every task of its partition, most of which no group has changed: where the
+bytes are those of the states that the seals so far have shown, in order, these states are taken and not decoded again.
+What is of another form is left to the decoder.
+"""
+
+import io
+import re
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
+
+import fastavro
+
+from schemas.codec import HEADER_BYTES, MAGIC, MAX_EVENT_BYTES, fingerprint, schema_text, schema_versions
+from schemas.envelope import Envelope
+from schemas.rollouts import Purpose
+from schemas.seals import PartitionSealed, SealedGroup, TaskState, WindowGroup, Zone
+from streams.audit.verify_form import MOST_TURNS
+from streams.audit.verify_grammar import COUNT, DIGEST, FLAG, POSITIVE, count_of, long_count, one_of, text_of
+from streams.audit.verify_grammar import text_pattern as text
+
+MOST_SLOTS = 64
+_FIRST, _LAST = 11, 5
+"""Fields before the groups, and after the states."""
+
+
+class _State(NamedTuple):
+    """A task's state, and its bytes."""
+
+    avro: bytes
+    state: TaskState
+
+
+class SealReader:
+    """Reads the seals of a log in order."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, dict[str, _State]] = {}
+        self._places: dict[int, int] = {}
+
+    def read(self, value: bytes) -> PartitionSealed | None:
+        """The seal in a frame; None where a decoder is needed."""
+        if value[:HEADER_BYTES] != _header() or len(value) > MAX_EVENT_BYTES:
+            return None
+        schemas = _schemas()
+        body = io.BytesIO(value)
+        body.seek(HEADER_BYTES)
+        try:
+            head: Any = fastavro.schemaless_reader(body, schemas[0])
+            groups, at = self._groups(value, body.tell(), head["partition"])
+            states, at = self._states(value, at, head)
+            body.seek(at)
+            tail: Any = fastavro.schemaless_reader(body, schemas[1])
+        except Exception:  # noqa: BLE001  # hostile bytes are for the decoder to refuse
+            return None
+        if body.tell() != len(value):
+            return None
+        envelope = Envelope(**tail.pop("envelope"))
+        return PartitionSealed(**head, groups=groups, state=states, **tail, envelope=envelope)
+
+    def _groups(self, value: bytes, at: int, partition: int) -> tuple[tuple[SealedGroup, ...], int]:
+        known = self._known.setdefault(partition, {})
+        count, at = long_count(value, at)
+        found: list[SealedGroup] = []
+        states: dict[str, _State] = {}
+        for _ in range(count):
+            group, state, at = _group(value, at)
+            found.append(group)
+            states[group.task] = state
+        end = _end_of_array(value, at, count)
+        known.update(states)
+        return tuple(found), end
+
+    def _states(self, value: bytes, at: int, head: dict[str, Any]) -> tuple[tuple[TaskState, ...], int]:
+        """Raises ValueError where these are not the states as the seals so far have them."""
+        count, at = long_count(value, at)
+        if not count:
+            return (), at if count == 0 else -1
+        partition = head["partition"]
+        known = self._known[partition]
+        start = self._places.get(partition, 0) if head["chunk"] else 0
+        chosen = [known[task] for task in sorted(known)[start : start + count]]
+        joined = b"".join([one.avro for one in chosen])
+        if len(chosen) != count or not value.startswith(joined, at):
+            raise ValueError("these states are not those of the seals before")
+        self._places[partition] = start + count
+        return tuple([one.state for one in chosen]), _end_of_array(value, at + len(joined), count)
+
+
+def _end_of_array(value: bytes, at: int, count: int) -> int:
+    """Raises ValueError."""
+    if count < 0 or (count and value[at : at + 1] != b"\0"):
+        raise ValueError("an array is of another form")
+    return at + 1 if count else at
+
+
+@cache
+def _header() -> bytes:
+    kind = PartitionSealed.KIND
+    return MAGIC + fingerprint(schema_text(kind, schema_versions(kind)[-1]))
+
+
+@cache
+def _schemas() -> tuple[Any, Any]:
+    """Of the fields before the groups and of those after the states: a record is its fields one after the other."""
+    kind = PartitionSealed.KIND
+    fields = schema_text(kind, schema_versions(kind)[-1])["fields"]
+    names = [field["name"] for field in fields]
+    assert names[_FIRST : len(names) - _LAST] == ["groups", "state"]
+    return _parsed(fields[:_FIRST]), _parsed(_plain(fields[-_LAST:]))
+
+
+def _parsed(fields: Any) -> Any:
+    return fastavro.parse_schema({"type": "record", "name": "SealPart", "fields": fields}, named_schemas={})
+
+
+def _plain(schema: Any) -> Any:
+    """Without logical types, as the codec reads them."""
+    if isinstance(schema, dict):
+        return {key: _plain(value) for key, value in schema.items() if key != "logicalType"}
+    return [_plain(item) for item in schema] if isinstance(schema, list) else schema
+
+
+def _group(value: bytes, at: int) -> tuple[SealedGroup, _State, int]:
+    """The group that begins here, its task's state, and where it ends. Raises ValueError where its form is another."""
+    head = _head().match(value, at)
+    if head is None:
+        raise ValueError("a group is of another form")
+    group, task, purpose, category, execution, total, k = head.groups()
+    body = _body(total, k)
+    found = body.match(value, head.end()) if body else None
+    if found is None:
+        raise ValueError("a group is of another form")
+    passed, reasons, versions, trajectories, zone, boundary, *rest = found.groups()
+    slots = count_of(k)
+    name = _often(task)
+    state = _state(rest, name)
+    sealed = SealedGroup(
+        text_of(group).decode(),
+        name,
+        _often(purpose),
+        _often(category),
+        text_of(execution).decode() if execution != b"\0" else "",
+        count_of(total),
+        _turns(passed, slots),
+        _texts(reasons, slots),
+        _numbers(versions, slots),
+        _texts(trajectories, slots),
+        _often(zone),
+        boundary == b"\1",
+        state,
+    )
+    return sealed, _State(value[found.start(7) : found.end()], state), found.end()
+
+
+def _state(parts: list[bytes], group_task: str) -> TaskState:
+    task, category, window, visits, low, high = parts
+    name = group_task if text_of(task).decode() == group_task else text_of(task).decode()
+    return TaskState(name, _often(category), _window(window), count_of(visits), count_of(low), count_of(high))
+
+
+def _window(data: bytes) -> tuple[WindowGroup, ...]:
+    """An array of groups that matched."""
+    if data == b"\0":
+        return ()
+    found, at, match = [], 1, _visit().match
+    while at < len(data) - 1 and (visit := match(data, at)) is not None:
+        group, n, total, squares, turns = visit.groups()
+        counts = (count_of(n), count_of(total), count_of(squares), count_of(turns))
+        found.append(WindowGroup(text_of(group).decode(), *counts))
+        at = visit.end()
+    return tuple(found)
+
+
+def _turns(data: bytes, slots: int) -> tuple[int | None, ...]:
+    if len(data) == 2 * slots:
+        return tuple(data[1::2].translate(_HALVES))
+    turns: list[int | None] = []
+    at = 0
+    while at < len(data):
+        turns.append(data[at + 1] >> 1 if data[at] else None)
+        at += 2 if data[at] else 1
+    return tuple(turns)
+
+
+def _numbers(data: bytes, slots: int) -> tuple[int, ...]:
+    if len(data) == slots:
+        return tuple(data.translate(_HALVES))
+    numbers, at = [], 0
+    while at < len(data):
+        number, at = long_count(data, at)
+        numbers.append(number)
+    return tuple(numbers)
+
+
+def _texts(data: bytes, slots: int) -> tuple[str, ...]:
+    if len(data) == slots:
+        return _nothing(slots)
+    texts, at = [], 0
+    while at < len(data):
+        size, at = long_count(data, at)
+        texts.append(data[at : at + size].decode())
+        at += size
+    return tuple(texts)
+
+
+@cache
+def _nothing(slots: int) -> tuple[str, ...]:
+    return ("",) * slots
+
+
+_HALVES = bytes([value >> 1 for value in range(256)])
+
+
+@lru_cache(maxsize=262_144)
+def _often(data: bytes) -> str:
+    """A text that many groups share."""
+    return text_of(data).decode() if data != b"\0" else ""
+
+
+@cache
+def _head() -> "re.Pattern[bytes]":
+    total = b"[" + b"".join([re.escape(bytes([2 * n])) for n in range(1, MOST_TURNS + 1)]) + b"]"
+    parts = (text(), text(), one_of(Purpose), text(), text(), total, POSITIVE)
+    return re.compile(b"".join([b"(%s)" % part for part in parts]), re.DOTALL)
+
+
+@lru_cache(maxsize=256)
+def _body(total: bytes, k: bytes) -> "re.Pattern[bytes] | None":
+    """So many slots of a task of so many turns, after their number; None where they are too many."""
+    slots = count_of(k)
+    if slots > MOST_SLOTS:
+        return None
+    turns = b"[" + b"".join([re.escape(bytes([2 * n])) for n in range(count_of(total) + 1)]) + b"]"
+    again = b"\\x00" + re.escape(k)
+    repeated = (
+        b"(?:\\x00|\\x02" + turns + b")",
+        b"(?:\\x00|" + text() + b")",
+        COUNT,
+        b"(?:\\x00|%s|%s)" % (DIGEST, text()),
+    )
+    arrays = again.join([b"((?:%s){%d})" % (item, slots) for item in repeated]) + b"\\x00"
+    return re.compile(arrays + b"(%s)(%s)" % (one_of(Zone), FLAG) + _state_pattern(), re.DOTALL)
+
+
+@cache
+def _state_pattern() -> bytes:
+    group = text() + COUNT * 3 + POSITIVE
+    windows = [b"%s(?:%s){%d}\\x00" % (re.escape(bytes([2 * n])), group, n) for n in range(1, 9)]
+    counts = b"(" + COUNT + b")"
+    return b"(%s)(%s)(\\x00|%s)" % (text(), text(), b"|".join(windows)) + counts * 3
+
+
+@cache
+def _visit() -> "re.Pattern[bytes]":
+    return re.compile(b"(" + text() + b")" + (b"(" + COUNT + b")") * 3 + b"(" + POSITIVE + b")", re.DOTALL)
