@@ -2,11 +2,14 @@
 
 import hashlib
 import struct
-from dataclasses import asdict
 from typing import Any
 
+from schemas.derive import encoder
 from schemas.rules import canonical_json
 from schemas.task import TaskDefinition
+
+_plain = encoder(TaskDefinition)
+"""As ``dataclasses.asdict``, in a fifth of the time: a log may register a hundred thousand tasks."""
 
 
 def digest(value: object) -> str:
@@ -26,7 +29,7 @@ def seed_id(seed: int, epoch: int, step: int, task: str) -> str:
 
 def content_digest(definition: TaskDefinition) -> str:
     """sha256 of what a task is, without its id and parent: equal content gives equal digests."""
-    content: dict[str, Any] = asdict(definition)
+    content: dict[str, Any] = _plain(definition)
     del content["task"], content["parent"]
     return digest(content)
 
