@@ -62,7 +62,7 @@ def _start(
     module = "benchmarks.streams_parts.quix_worker" if variant == "quix" else "benchmarks.streams_parts.worker"
     counts = ",".join(map(str, ends))
     command = [
-        python or sys.executable,
+        python if variant == "quix" else sys.executable,
         "-m",
         module,
         variant,
