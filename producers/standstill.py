@@ -28,11 +28,13 @@ _PROBE_MS = 3_000
 
 class Standstill:
     """Told of every poll. Where none has brought anything for `seconds`, asks a consumer of its own whether the log has
-    more, and raises StandstillError if so. A broker that does not answer proves nothing."""
+    more. If it has, and nothing comes for `seconds` more, raises StandstillError: a record that was written a moment
+    ago, after a quiet time, is none that does not arrive. A broker that does not answer proves nothing."""
 
     def __init__(self, probe: Callable[[], AIOKafkaConsumer], seconds: float = STUCK_SECONDS) -> None:
         self._probe, self._seconds = probe, seconds
         self._moved_at = time.monotonic()
+        self._behind = False
 
     async def polled(self, consumer: AIOKafkaConsumer, *, moved: bool) -> None:
         """After a poll. moved: it brought something. Raises StandstillError, and OffsetOutOfRangeError."""
@@ -40,8 +42,13 @@ class Standstill:
         if not moved and now - self._moved_at <= self._seconds:
             return
         self._moved_at = now
-        if not moved and (at := await self._waiting({at: await consumer.position(at) for at in consumer.assignment()})):
+        if moved:
+            self._behind = False
+            return
+        at = await self._waiting({at: await consumer.position(at) for at in consumer.assignment()})
+        if at is not None and self._behind:
             raise StandstillError(at.topic, at.partition, self._seconds)
+        self._behind = at is not None
 
     async def _waiting(self, positions: Mapping[TopicPartition, int]) -> TopicPartition | None:
         """A partition that has a record at its position."""

@@ -44,10 +44,17 @@ class Consumer:
         self.stopped = True
 
 
-async def stood_still(probe: Consumer, *, seconds: float = 0.0, moved: bool = False) -> None:
+async def stood_still(probe: Consumer, *, seconds: float = 0.0, moved: bool = False, polls: int = 2) -> None:
     standstill = Standstill(lambda: probe, seconds)
-    await asyncio.sleep(0.01)
-    await standstill.polled(Consumer(), moved=moved)
+    for _ in range(polls):
+        await asyncio.sleep(0.01)
+        await standstill.polled(Consumer(), moved=moved)
+
+
+async def test_a_record_written_a_moment_ago_is_no_standstill_yet() -> None:
+    probe = Consumer({HERE: ["record"]})
+    await stood_still(probe, polls=1)
+    assert probe.sought == {HERE: 5}
 
 
 async def test_a_record_at_the_position_that_does_not_arrive_is_a_standstill() -> None:
