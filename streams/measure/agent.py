@@ -59,7 +59,7 @@ class MeasureAgent:
         self._run_key = run_key
         self._refetch = refetch
         self._sealed = sealed
-        self._known = known or KnownSeals()
+        self._known = known
 
     async def take(self, stream: Any, event: Any) -> None:
         """Takes a delivered event. Raises OffsetGapError where one before it is nowhere to be had."""
@@ -128,7 +128,9 @@ class MeasureAgent:
         if not live():
             return False
         for seal in evolved.seals:
-            self._known.remember(await self._outbox.post(Topic.SEALS, 0, self._run_key, seal), seal)
+            frame = await self._outbox.post(Topic.SEALS, 0, self._run_key, seal)
+            if self._known is not None:
+                self._known.remember(frame, seal)
         await self._outbox.settled()
         self._sealed(evolved.seals, evolved.state.next_offset - position.sealed)
         position.sealed = evolved.state.next_offset

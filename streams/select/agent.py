@@ -27,7 +27,7 @@ class SelectAgent:
         self._gate = gate
         self._outbox = outbox
         self._run_key = run_key
-        self._known = known or KnownSeals()
+        self._known = known
 
     async def resume(self, position: SelectPosition) -> None:
         """Proposes what the log shows as selected by nobody yet, and writes the newest committed seeds again."""
@@ -55,7 +55,8 @@ class SelectAgent:
 
     async def _fold(self, position: SelectPosition, message: Any) -> None:
         try:
-            event = self._known.recall(message.value) or decode(message.value)
+            known = self._known.recall(message.value) if self._known is not None else None
+            event = known or decode(message.value)
         except UndecodableError as error:
             position.state = skip(position.state, message.offset)
             letter = refusal(message.topic, message.partition, message.offset, message.value or b"", str(error))
