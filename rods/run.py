@@ -35,6 +35,7 @@ from schemas.topics import Topic
 from streams.log_reader import read_all
 
 STOP_SECONDS = 6.0
+FINISH_SECONDS = 120.0
 EXTERNAL = "external"
 _WATCH_SECONDS = 0.2
 
@@ -176,7 +177,8 @@ class _Run:
                 except WorkerKeepsDyingError as error:
                     outcome.ending, outcome.reason = Ending.FAILED, str(error)
                     outcome.last_words = error.last_words
-                await supervisor.stop(STOP_SECONDS)
+                finished = outcome.ending is Ending.FINISHED
+                await supervisor.stop(FINISH_SECONDS if finished else STOP_SECONDS)
             self.observer.finish()
             with suppress(TimeoutError):
                 await asyncio.wait_for(asyncio.shield(following), 2.0)

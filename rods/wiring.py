@@ -10,6 +10,9 @@ from rods.run_folder import RunFolder
 from rods.settings import EMBEDDED, PASSWORD_VARIABLE, Settings
 from rods.supervise import RestartLimits, WorkerSpec
 
+DRAIN_SECONDS = 100.0
+"""Archive and warehouse take in what is left for as long as their supervisor lets them: long after a run that finished,
+seconds after Ctrl-C, where the last cut is what a resume goes back to."""
 LEARNER_LIMITS = RestartLimits(restarts=2, seconds=120.0)
 
 
@@ -110,6 +113,7 @@ def run_archive_service(settings: Settings) -> None:
             prefix=settings.prefix,
             partitions=settings.partitions,
             folder=RunFolder(settings.run_folder).archive,
+            drain_seconds=DRAIN_SECONDS,
         )
     )
 
@@ -124,6 +128,7 @@ def run_warehouse_service(settings: Settings) -> None:
             partitions=settings.partitions,
             dsn=warehouse_dsn(settings),
             dashboard_port=settings.dashboard_port,
+            drain_seconds=DRAIN_SECONDS,
         )
     )
 
