@@ -177,8 +177,7 @@ class _Run:
                 except WorkerKeepsDyingError as error:
                     outcome.ending, outcome.reason = Ending.FAILED, str(error)
                     outcome.last_words = error.last_words
-                finished = outcome.ending is Ending.FINISHED
-                await supervisor.stop(FINISH_SECONDS if finished else STOP_SECONDS)
+                await self._stop(supervisor, FINISH_SECONDS if outcome.ending is Ending.FINISHED else STOP_SECONDS)
             self.observer.finish()
             with suppress(TimeoutError):
                 await asyncio.wait_for(asyncio.shield(following), 2.0)
@@ -188,6 +187,16 @@ class _Run:
             outcome.summary = self.observer.fold.summary()
             outcome.restarts = {name: count for name, count in supervisor.deaths.items() if count}
         return outcome
+
+    async def _stop(self, supervisor: Supervisor, seconds: float) -> None:
+        """Stops the workers in order. A signal that comes meanwhile leaves them no more than `STOP_SECONDS`."""
+        stopping = asyncio.create_task(supervisor.stop(seconds))
+        signalled = asyncio.create_task(self.interrupted.wait())
+        await asyncio.wait((stopping, signalled), return_when=asyncio.FIRST_COMPLETED)
+        signalled.cancel()
+        if seconds > STOP_SECONDS and not stopping.done():
+            await supervisor.stop(STOP_SECONDS)
+        await stopping
 
     async def _watch(self, supervisor: Supervisor, following: "asyncio.Task[None]") -> Ending:
         """Until the learner has finished or a signal came. Raises WorkerKeepsDyingError."""
