@@ -8,8 +8,9 @@ recorded ones; where they are not, the fold that decided is asked (`streams.audi
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from schemas.codec import encode_like
@@ -90,6 +91,7 @@ class QuickFold:
         self.state = MeasureState(partition)
         """Without tasks and results, which are held here."""
         self._tasks: dict[bytes, _Task] = {}
+        self._names: list[bytes] = []
         self._results: dict[Shape, Quick] = {}
         self._rules: Rules | None = None
         self._verdicts: dict[tuple[int, int, int, int], _Verdict] = {}
@@ -153,11 +155,11 @@ class QuickFold:
             item, content = self._group(expected, rules)
             groups.append(item)
             digest.update(content)
-        states: list[_Item] = []
+        states: list[_Task] = []
         if barrier.last_of_epoch:
-            tasks = [self._tasks[name] for name in sorted(self._tasks, key=text_of)]
-            digest.update(b"".join([b'["state",%s]\n' % task.json for task in tasks]))
-            states = [_Item(task.avro, task.bound) for task in tasks]
+            states = [self._tasks[name] for name in self._in_order()]
+            lines = b']\n["state",'.join([task.json for task in states])
+            digest.update(b'["state",%s]\n' % lines if states else b"")
         counts = state.counts
         seal = PartitionSealed(
             barrier.epoch,
@@ -189,6 +191,12 @@ class QuickFold:
             rules,
         )
         return list(self._chunks(seal, barrier, groups, states))
+
+    def _in_order(self) -> list[bytes]:
+        """The tasks, ordered by their names."""
+        if len(self._names) < len(self._tasks):
+            self._names = sorted(self._tasks, key=text_of)
+        return self._names
 
     def _group(self, expected: ExpectedGroup, rules: Rules) -> tuple[_Item, bytes]:
         """A group as the seal writes it, and as the digest covers it; the task moves on."""
@@ -268,7 +276,7 @@ class QuickFold:
         return verdict
 
     def _chunks(
-        self, seal: PartitionSealed, barrier: BarrierReached, groups: list[_Item], states: list[_Item]
+        self, seal: PartitionSealed, barrier: BarrierReached, groups: list[_Item], states: list[_Task]
     ) -> Iterator[Chunk]:
         packs = list(_packs(groups, states, chunk_room(seal.rules)))
         for place, (some_groups, some_states) in enumerate(packs):
@@ -339,6 +347,7 @@ def _pooled(window: Sequence[_Visit]) -> tuple[int, int, int, int]:
 _PLAIN = re.compile(rb"[ !#-\[\]-~]*").fullmatch
 
 
+@lru_cache(maxsize=65_536)
 def json_text(text: bytes) -> bytes:
     """A text, given as Avro writes it, in canonical JSON."""
     bare = text_of(text) if text != b"\0" else b""
@@ -352,15 +361,19 @@ def _zone(zone: Zone) -> tuple[bytes, bytes]:
 _NONE = _zone(Zone.NONE)
 
 
-def _array(items: list[_Item]) -> bytes:
+_Items = Sequence[_Item | _Task]
+
+
+def _array(items: _Items) -> bytes:
     return b"".join((number(len(items)), *[item.avro for item in items], b"\0")) if items else b"\0"
 
 
-def _packs(groups: Iterable[_Item], states: Iterable[_Item], room: int) -> Iterator[tuple[list[_Item], list[_Item]]]:
+def _packs(groups: _Items, states: _Items, room: int) -> Iterator[tuple[_Items, _Items]]:
     """As `streams.measure.seal` fills its chunks."""
-    packed: tuple[list[_Item], list[_Item]] = ([], [])
+    packed: tuple[list[_Item | _Task], list[_Item | _Task]] = ([], [])
     used = 0
-    for place, items in enumerate((groups, states)):
+    both: tuple[_Items, _Items] = (groups, states)
+    for place, items in enumerate(both):
         for item in items:
             if used + item.bound > room and (packed[0] or packed[1]):
                 yield packed

@@ -101,7 +101,8 @@ def quick_event(event: RolloutFinished) -> Quick:
 
 def shape_of(group: str, task: str, purpose: str, k: int, turns_total: int, category: str) -> Shape:
     """The shape of decoded values."""
-    return Shape(written(group), written(task), written(purpose), number(k), number(turns_total), written(category))
+    often = _written_often
+    return Shape(written(group), written(task), often(purpose), number(k), number(turns_total), often(category))
 
 
 def slots_of(outcome: Outcome, versions: Iterable[int], trajectories: Iterable[str]) -> Slots:
@@ -126,6 +127,9 @@ def written(value: str) -> bytes:
     """A text as Avro writes it."""
     data = value.encode()
     return number(len(data)) + data
+
+
+_written_often = lru_cache(maxsize=4096)(written)
 
 
 def number(value: int) -> bytes:

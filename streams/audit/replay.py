@@ -9,8 +9,9 @@ not one of its consequences.
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 
@@ -91,9 +92,10 @@ class _Replay:
         self.open_barriers = 0
 
     def report(self) -> ReplayReport:
-        measured = self._measure()
-        boundaries = list(self.pool.boundaries())
-        self.sealed.finish()
+        with measuring(*self._measurements()) as pending:
+            boundaries = list(self.pool.boundaries())
+            self.sealed.finish()
+            measured = self._measured(pending)
         for partition in measured:
             self._compare_seals(partition)
         seeds = self._compare_seeds()
@@ -111,16 +113,20 @@ class _Replay:
             open_barriers=self.open_barriers,
         )
 
-    def _measure(self) -> list[MeasuredPartition]:
+    def _measurements(self) -> tuple[list[MeasureJob], int]:
+        """The partitions to recompute, and in how many processes."""
         partitions = self.source.partitions(Topic.ROLLOUTS)
         if self.options.task:
             partitions = [partition_of(self.options.task, self.story.partitions)]
         like = header_of(self.source, Topic.SEALS, 0, PartitionSealed.KIND)
         if not like:
-            return []
+            return [], 1
         options = self.options
         jobs = [MeasureJob(self.source, number, like, options.to_epoch, options.views) for number in partitions]
-        measured = run_jobs(jobs, self._processes(len(jobs)))
+        return jobs, self._processes(len(jobs))
+
+    def _measured(self, pending: Iterable[MeasuredPartition]) -> list[MeasuredPartition]:
+        measured = list(pending)
         for partition in measured:
             self.divergences += partition.divergences
             if partition.problem:
@@ -245,12 +251,15 @@ class _Replay:
         )
 
 
-def run_jobs(jobs: Sequence[MeasureJob], processes: int) -> list[MeasuredPartition]:
-    """The partitions, in the order of the jobs, in as many processes."""
+@contextmanager
+def measuring(jobs: Sequence[MeasureJob], processes: int) -> Iterator[Iterable[MeasuredPartition]]:
+    """The partitions, in the order of the jobs. With more than one process they are recomputed while the caller goes
+    on."""
     if processes <= 1:
-        return [job.run() for job in jobs]
+        yield map(MeasureJob.run, jobs)
+        return
     with ProcessPoolExecutor(processes, mp_context=get_context("forkserver")) as pool:
-        return list(pool.map(MeasureJob.run, jobs))
+        yield pool.map(MeasureJob.run, jobs)
 
 
 def _task_at(seal: PartitionSealed, path: str) -> str:
