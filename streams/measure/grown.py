@@ -3,7 +3,7 @@
 Copying a dict for each of a step's two thousand results cost more than measuring them.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import ItemsView, Iterator, Mapping
 from itertools import islice
 from typing import TypeVar
 
@@ -43,6 +43,10 @@ class Grown(Mapping[K, V]):
 
     def __iter__(self) -> Iterator[K]:
         return islice(self._shared, self._size)
+
+    def items(self) -> ItemsView[K, V]:
+        """The pairs, without a look-up for each."""
+        return {key: value for key, (_, value) in islice(self._shared.items(), self._size)}.items()
 
     def __len__(self) -> int:
         return self._size

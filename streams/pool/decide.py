@@ -61,7 +61,7 @@ class _Boundary:
         self.rules = Rules.parse(opened.rules)
         self.rules_text = opened.rules
         self.evidence = evidence
-        self.members: dict[str, Member] = dict(cut.members)
+        self.members: dict[str, Member] = dict(cut.members.items())
         self.gone: dict[str, Retired] = dict(cut.retired)
         self.queue = queue_of(cut, opened.last_seed_step)
         self.retired: list[TaskRetired] = []
@@ -140,7 +140,8 @@ class _Boundary:
 
     def _inject(self, share: int) -> None:
         room = min(share, self._room())
-        known = {self.cut.contents[task] for task in (*self.cut.members, *self.cut.retired, *self.cut.heldout)}
+        cut = self.cut
+        known = {cut.contents[task] for task in (*cut.members, *cut.retired, *cut.heldout)} if self.queue else set()
         kept: list[Candidate] = []
         for candidate in self.queue:
             if candidate.content in known or candidate.task in self.unwanted:
@@ -187,7 +188,7 @@ class _Boundary:
         queue = tuple(candidate.task for candidate in self.queue)
         content = {
             "epoch": self.epoch,
-            "members": [self._content(task) for task in members],
+            "members": self._contents(members),
             "queue": list(queue),
             "retired": [[g.task, g.rule, g.since, g.probed] for g in sorted(self.gone.values(), key=lambda g: g.task)],
             "rules": self.rules_text,
@@ -206,10 +207,15 @@ class _Boundary:
             offsets={},
         )
 
-    def _content(self, task: str) -> list[object]:
-        state = self.evidence.states.get(task)
-        streaks = [state.visits, state.low_streak, state.high_streak] if state else [0, 0, 0]
-        return [task, self.cut.contents[task], self.members[task].original, streaks]
+    def _contents(self, tasks: Iterable[str]) -> list[list[object]]:
+        """What the digest covers of each member. A pool may have a hundred thousand, at each boundary."""
+        states, contents, members = self.evidence.states, dict(self.cut.contents.items()), self.members
+        rows: list[list[object]] = []
+        for task in tasks:
+            state = states.get(task)
+            streaks = [state.visits, state.low_streak, state.high_streak] if state else [0, 0, 0]
+            rows.append([task, contents[task], members[task].original, streaks])
+        return rows
 
 
 def queue_of(cut: PoolState, last_seed_step: int) -> list[Candidate]:
