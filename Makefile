@@ -4,6 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 MARK ?= not kafka
 TESTS ?=
+JOBS ?= 3
 ARGS ?=
 RUN_READY := .venv/.ready-run
 DEV_READY := .venv/.ready-dev
@@ -11,7 +12,7 @@ SERVICE_TESTS := $(addprefix tests/integration/test_,streams.py learner.py rollo
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-kafka check lint format types imports compatibility lock golden simulate bench-verdicts bench-streams bench-learning clean
+.PHONY: help install run test test-kafka check lint format types imports compatibility lock golden simulate bench-verdicts bench-audit bench-streams bench-learning clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,8 +34,8 @@ install: $(RUN_READY)  ## what `run` needs, into .venv
 run: $(RUN_READY)  ## five epochs of the whole loop on this machine (ARGS="--seed 2" adds flags)
 	@$(BIN)/rods run $(ARGS)
 
-test: $(DEV_READY)  ## all tests on the embedded broker (TESTS=path, MARK=expression)
-	@$(BIN)/python -m pytest -m "$(MARK)" $(TESTS) $(ARGS)
+test: $(DEV_READY)  ## all tests on the embedded broker (TESTS=path, MARK=expression, JOBS=processes)
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "$(MARK)" $(TESTS) $(ARGS)
 
 test-kafka: $(DEV_READY)  ## the services' integration tests on Apache Kafka from KAFKA_HOME (TESTS=path, ARGS="-k ...")
 	@TEST_BROKER=kafka $(BIN)/python -m pytest $(or $(TESTS),$(SERVICE_TESTS)) $(ARGS)
@@ -70,6 +71,9 @@ bench-verdicts: $(DEV_READY)  ## our BFCL verdicts against bfcl_eval's checker: 
 
 bench-streams: $(DEV_READY)  ## the streams: speed, memory and latency (ARGS="--quick")
 	@$(BIN)/python -m benchmarks.streams $(ARGS)
+
+bench-audit: $(DEV_READY)  ## what the audit does a second (ARGS="--groups 625000 --tasks 100000 --epochs 50 --jobs 2")
+	@$(BIN)/python -m benchmarks.audit $(ARGS)
 
 bench-learning: $(DEV_READY)  ## three seeds, a control and a static pool from the warm start
 	@$(BIN)/python -m benchmarks.learning $(ARGS)
