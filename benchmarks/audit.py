@@ -2,7 +2,8 @@
 
 ``python -m benchmarks.audit --groups 625000 --tasks 100000 --epochs 50`` makes the log once, in ``--folder``. Rates are
 in attempts and in groups a second of wall time, on as many processes as ``--jobs``, with the processor time of all of
-them; beside them, in the same run, a plain loop over fastavro that adds up progress by epoch.
+them; beside them, in the same run, a plain loop over fastavro that adds up progress by epoch, and the same sums in
+ClickHouse. ``--long-epochs 10000`` makes a log of a million records instead, and asks it for a task and for pools.
 """
 
 import argparse
@@ -23,12 +24,17 @@ from schemas.codec import HEADER_BYTES, kind_of_frame, schema_text
 from schemas.topics import Topic
 from streams.audit.columns import ColumnStore
 from streams.audit.drift import drift
+from streams.audit.lineage import lineage
+from streams.audit.pool_epoch import pool_of
 from streams.audit.replay import ReplayOptions, replay
 from streams.audit.source import ArchiveSource
 from streams.audit.story import run_story
 from streams.audit.verify import verify_archive
 
 T = TypeVar("T")
+LONG_GROUPS, LONG_TASKS = 60, 200
+DONE = "made-whole"
+"""Written last, so that a log that was made in part is made again."""
 
 
 def timed(name: str, groups: int, work: Callable[[], T]) -> T:
@@ -66,6 +72,35 @@ def plain_loop(source: ArchiveSource) -> dict[int, list[int]]:
     return dict(sums)
 
 
+def clickhouse(columns: Path) -> dict[int, list[int]]:
+    """The same sums by embedded ClickHouse, over the side files of the seals."""
+    from chdb import query
+
+    files = f"file('{columns / Topic.SEALS.value}/*/*.parquet', Parquet)"
+    sql = f"""
+        select epoch, sum(sum_passed), sum(k * turns_total), count(), countIf(live > 0), countIf(zone = 'boundary'),
+               avgIf(sum_passed / (live * turns_total), live > 0), uniqExact(task)
+        from {files} where purpose = 'train' group by epoch order by epoch"""
+    rows = [line.split(",") for line in str(query(sql, "CSV")).splitlines()]
+    return {int(row[0]): [int(row[1]), int(row[2])] for row in rows}
+
+
+def long_log(folder: Path, epochs: int) -> None:
+    """What it takes to ask for one task and for one pool of a log of many epochs."""
+    size = Size(epochs * LONG_GROUPS, LONG_TASKS, epochs)
+    archive = folder / f"long-{size.groups}-{size.tasks}-{size.epochs}"
+    if not (archive / DONE).exists():
+        shutil.rmtree(archive, ignore_errors=True)
+        timed("made, the long one", size.groups, lambda: make_log(archive, size))
+        (archive / DONE).touch()
+    source = ArchiveSource(archive)
+    records = sum(source.end(topic, number) for topic in Topic for number in source.partitions(topic))
+    print(f"{records:,} records of {epochs:,} epochs")
+    timed("trace of a task", size.groups, lambda: lineage(source, "made-task-000007"))
+    timed("pool show, in the middle", size.groups, lambda: pool_of(source, epochs // 2))
+    timed("pool show, the last", size.groups, lambda: pool_of(source))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--groups", type=int, default=20_000)
@@ -73,12 +108,18 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--folder", type=Path, default=Path("runs/audit-benchmark"))
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--long-epochs", type=int, default=0, help="of a second log, for trace and pool show")
     chosen = parser.parse_args()
+    if chosen.long_epochs:
+        long_log(chosen.folder, chosen.long_epochs)
+        return
     size = Size(chosen.groups, chosen.tasks, chosen.epochs)
     archive = chosen.folder / f"{size.groups}-{size.tasks}-{size.epochs}"
     groups = size.per_epoch * size.epochs
-    if not (archive / "epochs").exists():
+    if not (archive / DONE).exists():
+        shutil.rmtree(archive, ignore_errors=True)
         timed("made", groups, lambda: make_log(archive, size))
+        (archive / DONE).touch()
     source, columns = ArchiveSource(archive), chosen.folder / "columns" / archive.name
     story = run_story(source)
     assert story.run_id == RUN
@@ -92,7 +133,9 @@ def main() -> None:
     assert report.agrees, report.first
     verified = timed("verify", groups, lambda: verify_archive(archive, chosen.jobs))
     assert verified.sound and verified.attempts == groups * K, verified.faults[:1]
-    timed("plain loop over fastavro", groups, lambda: plain_loop(source))
+    plain = timed("plain loop over fastavro", groups, lambda: plain_loop(source))
+    asked = timed("ClickHouse, side files", groups, lambda: clickhouse(columns))
+    assert asked == plain
     peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     print(f"peak memory of a process {peak / 1024:,.0f} MiB")
 

@@ -62,7 +62,7 @@ class ColumnStore:
         if len(absent) <= _SEGMENTS_IN_PROCESS or self.jobs <= 1:
             yield from (job.table() for job in jobs)
             return
-        with ProcessPoolExecutor(self.jobs, mp_context=get_context("forkserver")) as pool:
+        with ProcessPoolExecutor(self.jobs, mp_context=get_context("spawn")) as pool:
             if self.folder is None:
                 yield from pool.map(_Job.table, jobs)
                 return

@@ -258,7 +258,7 @@ def measuring(jobs: Sequence[MeasureJob], processes: int) -> Iterator[Iterable[M
     if processes <= 1:
         yield map(MeasureJob.run, jobs)
         return
-    with ProcessPoolExecutor(processes, mp_context=get_context("forkserver")) as pool:
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
         yield pool.map(MeasureJob.run, jobs)
 
 
