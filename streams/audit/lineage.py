@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from schemas.codec import decode
+from schemas.codec import decode, kind_of_frame
 from schemas.errors import UndecodableError
 from schemas.pool import (
     OperatorDecided,
@@ -22,7 +22,7 @@ from schemas.synthesis import StageFinished, VariantRejected
 from schemas.task import TaskDefinition
 from schemas.topics import Topic, partition_of
 from streams.audit.errors import AuditError
-from streams.audit.source import LogSource, events
+from streams.audit.source import LogSource, placed
 from streams.audit.story import run_story
 from streams.exact import mean_of, text_of
 
@@ -123,7 +123,7 @@ class _Trace:
         return found
 
     def _pool(self) -> None:
-        for offset, _, event in events(self.source, Topic.POOL, 0) if self.source.partitions(Topic.POOL) else ():
+        for offset, event in self._told() if self.source.partitions(Topic.POOL) else ():
             place = f"pool/0 at offset {offset}"
             match event:
                 case TaskRegistered():
@@ -149,6 +149,13 @@ class _Trace:
                 case OperatorDecided():
                     text = f"{event.decision} by {event.who}: {event.why}"
                     self._defer(event.task, Fact(0, _LAST, "operator", text, place))
+
+    def _told(self) -> Iterator[tuple[int, Any]]:
+        """The events of the pool that are about one task or seed; those that list the whole pool are not decoded."""
+        for record in self.source.records(Topic.POOL, 0):
+            kind = kind_of_frame(record.value or b"")
+            if kind is None or kind in _OF_ONE_TASK:
+                yield record.offset, placed(self.source, Topic.POOL, 0, record).event
 
     def _define(self, definition: TaskDefinition, seed: str, fact: Fact) -> None:
         if definition.task not in self.stories:
@@ -213,6 +220,10 @@ class _Trace:
         return [number for number in self.source.partitions(topic) if number in wanted]
 
 
+_OF_ONE_TASK = frozenset(
+    kind.KIND
+    for kind in (TaskRegistered, VariantVerified, SeedSettled, TaskInjected, TaskRetired, TaskProbed, OperatorDecided)
+)
 _LAST = 2**31
 """A boundary stands after every step of its epoch."""
 _RANKS = ("registered", "verified", "rollout (train)", "rollout (probe)", "measured", "selected", "stage", "rejected")

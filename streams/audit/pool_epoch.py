@@ -7,12 +7,15 @@ from typing import Any
 import fastavro
 
 from schemas.codec import HEADER_BYTES, decode, kind_of_frame, schema_text
-from schemas.errors import UndecodableError
+from schemas.errors import SchemaError, UndecodableError
 from schemas.pool import BoundaryOpened, PoolMaterialized
 from schemas.seals import PartitionSealed, SelectionClosed
 from schemas.topics import Topic
+from streams.archive.errors import ArchiveError
+from streams.archive.manifest import read_manifest
+from streams.archive.partition import partition_folder
 from streams.audit.errors import AuditError
-from streams.audit.source import LogSource, events
+from streams.audit.source import ArchiveSource, LogSource, events
 from streams.pool.replay import ReplayedPool, pool_at
 
 _HEAD = ("epoch", "step")
@@ -21,14 +24,49 @@ _HEAD = ("epoch", "step")
 def pool_of(source: LogSource, epoch: int | None = None) -> ReplayedPool:
     """The pool after an epoch, by default the last one. Raises AuditError where the log holds none."""
     chosen = last_epoch(source) if epoch is None else epoch
-    pool = ((offset, event) for offset, _, event in events(source, Topic.POOL, 0))
     try:
-        found = pool_at(pool, lambda opened: _seals_of(source, opened), chosen) if chosen is not None else None
+        found = _found(source, chosen, near=True) if chosen is not None else None
     except (TypeError, ValueError) as error:
         raise AuditError(f"the pool of epoch {chosen} does not follow from the log: {error}") from error
     if found is None:
         raise AuditError("the log holds no pool" if epoch is None else f"the log holds no pool of epoch {epoch}")
     return found
+
+
+def _found(source: LogSource, epoch: int, *, near: bool) -> ReplayedPool | None:
+    """near: whether seals are read from where their epoch seems to begin; unless that gives the recorded pool, they are
+    read from the start."""
+    pool = ((offset, event) for offset, _, event in events(source, Topic.POOL, 0))
+    try:
+        found = pool_at(pool, lambda opened: _seals_of(source, opened, near=near), epoch)
+    except ValueError:
+        if not near:
+            raise
+    else:
+        if not near or found is None or found.agrees:
+            return found
+    return _found(source, epoch, near=False)
+
+
+def _begins(source: LogSource, epoch: int) -> int:
+    """The last segment of seals that an earlier epoch opens; 0 where there is none. A seal that was written again may
+    open one too."""
+    if not isinstance(source, ArchiveSource):
+        return 0
+    try:
+        segments = read_manifest(partition_folder(source.folder, Topic.SEALS, 0)).segments
+    except ArchiveError as error:
+        raise AuditError(str(error)) from error
+    low, high = 0, len(segments)
+    while high - low > 1:
+        middle = (low + high) // 2
+        first = next(source.records(Topic.SEALS, 0, segments[middle].first), None)
+        try:
+            opened = decode((first.value if first else None) or b"").epoch
+        except (SchemaError, AttributeError):
+            return 0
+        low, high = (middle, high) if opened < epoch else (low, middle)
+    return segments[low].first if segments else 0
 
 
 def last_epoch(source: LogSource) -> int | None:
@@ -41,10 +79,12 @@ def last_epoch(source: LogSource) -> int | None:
     return int(decode(last).epoch) if last else None
 
 
-def _seals_of(source: LogSource, opened: BoundaryOpened) -> Iterator[tuple[int, Any]]:
+def _seals_of(source: LogSource, opened: BoundaryOpened, *, near: bool) -> Iterator[tuple[int, Any]]:
     """The seals and selections of an epoch up to its last step. Frames of other epochs are looked at, not decoded."""
     head: Any = {kind: _head_of(kind) for kind in (PartitionSealed.KIND, SelectionClosed.KIND)}
-    for record in source.records(Topic.SEALS, 0) if source.partitions(Topic.SEALS) else ():
+    if not source.partitions(Topic.SEALS):
+        return
+    for record in source.records(Topic.SEALS, 0, _begins(source, opened.epoch) if near else 0):
         value = record.value or b""
         kind = kind_of_frame(value)
         if kind not in head:
