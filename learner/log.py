@@ -16,13 +16,13 @@ from schemas.codec import decode, encode
 from schemas.connection import Broker
 from schemas.envelope import Event, Producer, stamp
 from schemas.errors import UndecodableError
-from schemas.topics import Topic
+from schemas.topics import KINDS, Topic
 from streams.log_reader import LogRecord, LogTail, Place, end_offsets, log_producer
 
 logger = logging.getLogger(__name__)
 
 Fold = Callable[[int, int, Any], None]
-"""partition, offset, event; None for bytes that are no event."""
+"""partition, offset, event; None for bytes that are no event, and for an event that the topic does not carry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,7 @@ class LearnerLog:
         self.run_id, self.clock = run_id, clock
         self.guard: Callable[[], None] = lambda: None
         self._folds: dict[str, Fold] = {}
+        self._kinds = {topic.named(prefix): kinds for topic, kinds in KINDS.items()}
         self._changed = asyncio.Condition()
         self._producer: AIOKafkaProducer | None = None
         self._pumps: list[asyncio.Task[None]] = []
@@ -142,9 +143,17 @@ class LearnerLog:
             return
         async with self._changed:
             for record in batch:
-                self._folds[record.topic](record.partition, record.offset, _decoded(record))
+                self._folds[record.topic](record.partition, record.offset, self._carried(record))
                 self._folded[record.topic, record.partition] = record.offset + 1
             self._changed.notify_all()
+
+    def _carried(self, record: LogRecord) -> Any:
+        """The record's event. One of another topic, whoever wrote it there, must not stop every learner to come."""
+        event = _decoded(record)
+        if event is None or event.KIND in self._kinds[record.topic]:
+            return event
+        logger.warning("%s/%d at %d: carries no %s", record.topic, record.partition, record.offset, event.KIND)
+        return None
 
     def _raise_if_stopped(self) -> None:
         for pump in self._pumps:

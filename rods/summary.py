@@ -322,9 +322,9 @@ class SummaryFold:
 
 
 def progress_of(group: SealedGroup) -> Fraction | None:
-    """Mean progress of a group's live attempts; None where none is live."""
+    """Mean progress of a group's live attempts; None where none is live, or where the seal names no turns."""
     live = [passed for passed in group.passed if passed is not None]
-    return Fraction(sum(live), len(live) * group.turns_total) if live else None
+    return Fraction(sum(live), len(live) * group.turns_total) if live and group.turns_total > 0 else None
 
 
 def is_flat(group: SealedGroup) -> bool:

@@ -34,8 +34,10 @@ class Assembled(NamedTuple):
 
 
 def assemble(assembly: Assembly, chunk: PartitionSealed) -> Assembled:
-    """Takes a chunk in. One that is impossible (number 5 of 2) waits for ever and completes nothing."""
-    if chunk.chunks == 1 and chunk.chunk == 0:
+    """Takes a chunk in. One that is impossible (number 5 of 2, partition 3 of 2) is passed over."""
+    if not (0 <= chunk.chunk < chunk.chunks and 0 <= chunk.partition < chunk.partitions):
+        return Assembled(assembly, None)
+    if chunk.chunks == 1:
         return Assembled(assembly.without(chunk.step, chunk.partition), chunk)
     key = identity(chunk)
     chunks = {chunk.chunk: chunk, **assembly.waiting.get(key, {})}

@@ -83,7 +83,7 @@ class MeasureAgent:
         if position.stopped or not live():
             return
         position.pending.append(event)
-        arrived = Arrived(message.topic, message.partition, message.offset, message.value, message.timestamp)
+        arrived = Arrived(message.topic, message.partition, message.offset, message.value or b"", message.timestamp)
         if await self._fold(position, arrived, live):
             await self._acknowledge(stream, position)
 

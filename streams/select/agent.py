@@ -54,12 +54,13 @@ class SelectAgent:
             await stream.ack(event)
 
     async def _fold(self, position: SelectPosition, message: Any) -> None:
+        value = message.value or b""
         try:
-            known = self._known.recall(message.value) if self._known is not None else None
-            event = known or decode(message.value)
+            known = self._known.recall(value) if self._known is not None else None
+            event = known or decode(value)
         except UndecodableError as error:
             position.state = skip(position.state, message.offset)
-            letter = refusal(message.topic, message.partition, message.offset, message.value or b"", str(error))
+            letter = refusal(message.topic, message.partition, message.offset, value, str(error))
             await self._outbox.post(Topic.DEAD_LETTERS, 0, message.topic, refused_bytes(letter, message.timestamp))
             return
         if message.offset < position.recovered:

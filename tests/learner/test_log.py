@@ -66,6 +66,13 @@ async def test_bytes_that_are_no_event_are_passed_on_as_none(broker: str) -> Non
     assert folded[0] == (0, 0, None)
 
 
+async def test_an_event_that_the_topic_does_not_carry_is_passed_on_as_none(broker: str) -> None:
+    async with started(broker, "foreign.") as (log, folded):
+        await log.write([Write(Topic.EPOCHS, 0, "run", trajectory(0)), published(1)])
+        assert await log.wait_until(lambda: len(folded) == 2)
+    assert folded[0] == (0, 0, None)
+
+
 async def test_a_wait_ends_when_its_time_runs_out(broker: str) -> None:
     async with started(broker, "wait.") as (log, _):
         assert not await log.wait_until(lambda: False, 0.05)

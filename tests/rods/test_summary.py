@@ -128,6 +128,12 @@ def test_a_group_without_a_live_slot_is_in_no_share() -> None:
     assert (row.progress_pool, row.flat_share, row.zones["none"]) == (None, None, 1)
 
 
+def test_a_group_whose_seal_names_no_turns_is_in_no_mean() -> None:
+    group = replace(sealed_group("a", 1), turns_total=0)
+    row = summary_of([stamp(seal(group), run_id="r", occurred_at=1, producer="measure")]).epochs[0]
+    assert (row.progress_pool, row.flat_share) == (None, None)
+
+
 def test_chunks_and_partitions_of_a_step_add_up() -> None:
     one = seal(sealed_group("a", 4))
     chunks = [one, replace(one, chunk=1, groups=(sealed_group("b", 0),))]

@@ -55,7 +55,7 @@ class Message:
     topic: str
     partition: int
     offset: int
-    value: bytes
+    value: bytes | None
     generation_id: int = 1
     timestamp: float = 1_700_000_000.123
 

@@ -40,3 +40,10 @@ def test_a_whole_seal_leaves_nothing_waiting() -> None:
 def test_an_impossible_chunk_completes_nothing() -> None:
     a, _ = chunks("d", 2)
     assert whole(replace(a, chunk=5), replace(a, chunk=-1)) == []
+
+
+def test_a_seal_of_no_chunks_or_of_no_such_partition_is_passed_over() -> None:
+    (a,) = chunks("d", 1)
+    changes: list[dict[str, int]] = [{"chunks": 0}, {"chunks": -1}, {"partitions": 0}, {"partition": -1}]
+    assert whole(*[replace(a, **change) for change in changes]) == []  # type: ignore[arg-type]
+    assert whole(replace(a, partition=a.partitions)) == []

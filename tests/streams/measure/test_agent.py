@@ -170,6 +170,16 @@ async def test_poison_goes_to_the_dead_letters_once_and_is_acknowledged_with_the
     assert live.stream.acked == [0, 1]
 
 
+async def test_a_record_without_a_value_goes_to_the_dead_letters() -> None:
+    live = Measure()
+    empty = delivery(Topic.ROLLOUTS, 0, b"")
+    empty.message.value = None
+    await live.agent.take(live.stream, empty)
+    await live.take(1, barrier())
+    assert [letter.offset for letter in live.producer.events(Topic.DEAD_LETTERS)] == [0]
+    assert live.stream.acked == [0, 1]
+
+
 async def test_a_refused_result_is_a_dead_letter_with_its_own_offset() -> None:
     live = Measure()
     wrong = result(passed=(1, 1))

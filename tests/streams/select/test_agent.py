@@ -89,6 +89,15 @@ async def test_poison_goes_to_the_dead_letters_before_and_after_the_start() -> N
     assert live.stream.acked == [0, 1] and live.position.state.next_offset == 2
 
 
+async def test_a_record_without_a_value_goes_to_the_dead_letters() -> None:
+    live = Select()
+    empty = delivery(Topic.SEALS, 0, b"")
+    empty.message.value = None
+    await live.agent.take(live.stream, empty)
+    assert [letter.offset for letter in live.producer.events(Topic.DEAD_LETTERS)] == [0]
+    assert live.stream.acked == [0] and live.position.state.next_offset == 1
+
+
 async def test_an_unknown_fingerprint_stops_the_stream() -> None:
     live = Select()
     await live.take(0, b"\xc3\x01" + b"12345678" + b"body")
