@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from schemas.codec import decode, kind_of_frame
+from schemas.codec import HEADER_BYTES, decode, kind_of_frame
 from schemas.errors import UndecodableError
 from schemas.pool import (
     OperatorDecided,
@@ -16,14 +16,17 @@ from schemas.pool import (
     TaskRetired,
     VariantVerified,
 )
-from schemas.rollouts import RolloutFinished
+from schemas.rollouts import Purpose, RolloutFinished
 from schemas.seals import PartitionSealed, SealedGroup, SelectionClosed
 from schemas.synthesis import StageFinished, VariantRejected
 from schemas.task import TaskDefinition
 from schemas.topics import Topic, partition_of
 from streams.audit.errors import AuditError
+from streams.audit.quick_result import written
+from streams.audit.quick_seal import seal_header
 from streams.audit.source import LogSource, placed
 from streams.audit.story import run_story
+from streams.audit.verify_grammar import one_of
 from streams.exact import mean_of, text_of
 
 
@@ -205,11 +208,14 @@ class _Trace:
                     )
 
     def _naming(self, tree: set[str], topic: Topic, partition: int) -> Iterator[tuple[int, Any]]:
-        """The events whose bytes hold the id of any task of the tree; the others are not decoded."""
+        """The events whose bytes hold the id of any task of the tree; the others are not decoded, and neither are seals
+        that only tell the state of such a task. In a group, and nowhere else in a seal, a purpose follows the task."""
+        ids = b"|".join([re.escape(written(task)) for task in sorted(tree)])
+        measured = re.compile(b"(?:%s)%s" % (ids, one_of(Purpose)), re.DOTALL)
         named = re.compile(b"|".join(re.escape(task.encode()) for task in sorted(tree)))
         for record in self.source.records(topic, partition):
             value = record.value or b""
-            if named.search(value):
+            if named.search(value) and (value[:HEADER_BYTES] != seal_header() or measured.search(value)):
                 try:
                     yield record.offset, decode(value)
                 except UndecodableError:

@@ -9,21 +9,14 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from schemas.codec import (
-    HEADER_BYTES,
-    MAGIC,
-    encode_like,
-    fingerprint,
-    kind_of_frame,
-    schema_text,
-    schema_versions,
-)
+from schemas.codec import HEADER_BYTES, encode_like, kind_of_frame
 from schemas.rollouts import BarrierReached, RolloutFinished, TaskMeasured
 from schemas.seals import PartitionSealed
 from schemas.topics import Topic
 from streams.audit.divergence import ABSENT, Difference, Divergence, Stage, difference, shown
 from streams.audit.quick_fold import QuickFold
 from streams.audit.quick_result import quick_result
+from streams.audit.quick_seal import seal_header
 from streams.audit.source import LogSource, events, placed
 from streams.audit.verify_grammar import count_of
 from streams.errors import OffsetGapError
@@ -81,7 +74,7 @@ class MeasureJob:
         """Folds the partition. An audited log cannot stop the audit: what stops the fold is told in `problem`."""
         measured = MeasuredPartition(self.partition)
         views = _Views(self, measured) if self.views else None
-        if (views is None or not views.any) and is_newest(self.like):
+        if (views is None or not views.any) and self.like == seal_header():
             return self._quickly(measured)
         try:
             for state, evolved in self._folded(measured):
@@ -251,12 +244,6 @@ class _Views:
                     evidence=evidence_of(self._job.source, self._job.partition, event.step, event.task),
                 )
             )
-
-
-def is_newest(header: bytes) -> bool:
-    """Whether seals of this header are of the newest schema version."""
-    kind = PartitionSealed.KIND
-    return header == MAGIC + fingerprint(schema_text(kind, schema_versions(kind)[-1]))
 
 
 def header_of(source: LogSource, topic: Topic, partition: int, kind: str) -> bytes:

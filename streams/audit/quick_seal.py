@@ -41,7 +41,7 @@ class SealReader:
 
     def read(self, value: bytes) -> PartitionSealed | None:
         """The seal in a frame; None where a decoder is needed."""
-        if value[:HEADER_BYTES] != _header() or len(value) > MAX_EVENT_BYTES:
+        if value[:HEADER_BYTES] != seal_header() or len(value) > MAX_EVENT_BYTES:
             return None
         schemas = _schemas()
         body = io.BytesIO(value)
@@ -96,7 +96,8 @@ def _end_of_array(value: bytes, at: int, count: int) -> int:
 
 
 @cache
-def _header() -> bytes:
+def seal_header() -> bytes:
+    """Of seals of the newest schema version."""
     kind = PartitionSealed.KIND
     return MAGIC + fingerprint(schema_text(kind, schema_versions(kind)[-1]))
 
