@@ -25,6 +25,7 @@ from schemas.pool import (
     VariantVerified,
 )
 from schemas.task import TaskDefinition
+from streams.measure.barrier import MAX_NAME_LENGTH, MAX_TURNS
 from streams.measure.grown import Grown
 from streams.pool.state import Candidate, Member, PoolState, Retired
 
@@ -94,11 +95,17 @@ def _registered(state: PoolState, event: TaskRegistered) -> PoolState:
 
 def _verified(state: PoolState, event: VariantVerified) -> PoolState:
     task = event.definition.task
-    if task in state.definitions or event.seed in state.settled:
+    if task in state.definitions or event.seed in state.settled or not _measurable(event.definition):
         return state
     state = _defined(state, event.definition)
     candidate = Candidate(task, event.seed, event.epoch, event.step, event.rank, state.contents[task])
     return replace(state, candidates={**state.candidates, task: candidate})
+
+
+def _measurable(definition: TaskDefinition) -> bool:
+    """Whether a barrier may expect the task: as a member, one that none may would keep every later step open."""
+    names = (definition.task, definition.category)
+    return 1 <= definition.turns_total <= MAX_TURNS and max(map(len, names)) <= MAX_NAME_LENGTH
 
 
 def _defined(state: PoolState, definition: TaskDefinition) -> PoolState:

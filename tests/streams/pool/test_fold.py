@@ -80,6 +80,18 @@ def test_a_variant_after_its_seed_is_settled_is_late() -> None:
     assert late.definition.task not in state.definitions
 
 
+def test_a_variant_that_no_barrier_may_expect_never_waits() -> None:
+    claimed = variant("a", "one")
+    changes: list[dict[str, Any]] = [
+        {"turns": ()},
+        {"turns": claimed.definition.turns * 5000},
+        {"category": "c" * 5000},
+    ]
+    for change in changes:
+        state = folded([replace(claimed, definition=replace(claimed.definition, **change))])
+        assert not state.candidates and not state.definitions
+
+
 def test_a_variants_content_is_digested_here_whatever_it_says_of_itself() -> None:
     claimed = replace(variant("a", "one"), content="something else")
     state = folded([claimed])
