@@ -212,4 +212,17 @@ def _read_toml(path: Path) -> dict[str, Any]:
 def _one_sentence(error: ValidationError) -> str:
     first = error.errors()[0]
     name = ".".join(str(part) for part in first["loc"]) or "the settings"
+    if first["type"] == "extra_forbidden":
+        return f"there is no setting {name}; there are {', '.join(_beside(first['loc']))}"
     return f"the setting {name} is not valid: {first['msg'].lower()}"
+
+
+def _beside(place: tuple[int | str, ...]) -> list[str]:
+    """The settings that stand where one was looked for."""
+    model: type[BaseModel] = Settings
+    for part in place[:-1]:
+        inner = model.model_fields[str(part)].annotation
+        if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
+            return []
+        model = inner
+    return [".".join([*map(str, place[:-1]), name]) for name in model.model_fields]
