@@ -36,7 +36,7 @@ class ArchiveSettings:
     folder: Path
     seal_seconds: float = 2.0
     seal_bytes: int = 8 * 1024 * 1024
-    drain_seconds: float = 4.0
+    drain_seconds: float = 30.0
 
 
 def places(prefix: str, partitions: int) -> dict[Place, tuple[Topic, int]]:

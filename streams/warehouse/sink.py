@@ -34,7 +34,7 @@ class WarehouseSettings:
     dashboard_port: int | None = None
     flush_seconds: float = 1.0
     flush_rows: int = 5000
-    drain_seconds: float = 4.0
+    drain_seconds: float = 30.0
 
 
 def run_warehouse(settings: WarehouseSettings) -> None:

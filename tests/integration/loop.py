@@ -24,7 +24,7 @@ BRISK = (
     "rules.pool_tasks=48",
     "rules.rollout.k=8",
     "rules.rollout.tasks_per_step=16",
-    "rules.rollout.deadline_seconds=20",
+    "rules.rollout.deadline_seconds=45",
     "rules.select.quota=4",
     "rules.learner.evaluate_tasks=0",
 )

@@ -12,7 +12,7 @@ import pytest
 
 from schemas.pool import SeedSettled, TaskInjected, TaskRetired
 from schemas.rollouts import BarrierReached, RolloutFinished, TrajectoryRecorded
-from schemas.seals import PartitionSealed
+from schemas.seals import SelectionClosed
 from schemas.synthesis import StageFinished
 from schemas.topics import Topic
 from tests.integration.loop import Loop, archived, audited, digests, first
@@ -74,10 +74,10 @@ async def test_a_streams_worker_killed_between_a_barrier_and_its_seal_changes_no
 ) -> None:
     loop = Loop(tmp_path / "run")
     loops.append(loop)
-    sealed = await first(loop.address, Topic.SEALS, lambda event: isinstance(event, PartitionSealed))
+    closed = await first(loop.address, Topic.SEALS, lambda event: isinstance(event, SelectionClosed))
     worker = loop.pid("streams")
     os.kill(worker, signal.SIGSTOP)
-    later = sealed.step + 1
+    later = closed.step + 1
     await first(loop.address, Topic.ROLLOUTS, lambda e: isinstance(e, BarrierReached) and e.step >= later)
     loop.kill(worker)
     assert loop.result()["restarts"] == {"streams": 1}
