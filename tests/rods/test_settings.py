@@ -77,7 +77,7 @@ def test_a_task_file_or_a_path_into_the_package_has_the_workbenchs_preset() -> N
     ("flags", "sentence"),
     [
         ({"rules": {"rollout": {"k": 1}}}, r"the setting rules\.rollout\.k is not valid: input should be greater"),
-        ({"rules": {"pool": {"p_maxx": 1}}}, r"there is no setting rules\.pool\.p_maxx; there are .*rules\.pool\.p_max,"),
+        ({"rules": {"pool": {"p_maxx": 1}}}, r"there is no setting rules\.pool\.p_maxx; there are .*\.p_max,"),
         ({"partitions": "many"}, "the setting partitions is not valid"),
         ({"prefix": "a b"}, "the setting prefix is not valid"),
     ],

@@ -65,8 +65,10 @@ def test_a_place_that_was_lost_and_came_back_starts_anew() -> None:
     assert progress.stuck(11.0, {HERE: 5}, {HERE: 9}) is None
 
 
-async def watched(positions: Mapping[Place, int] | None, ends: Mapping[Place, int] | None) -> Ended:
-    """What half a second with these positions and ends comes to. ends: None for a broker that does not answer."""
+async def watched(
+    positions: Mapping[Place, int] | None, ends: Mapping[Place, int] | None, seconds: float = 0.5
+) -> Ended:
+    """What these positions and ends come to within `seconds`. ends: None for a broker that does not answer."""
     ended = Ended()
 
     async def ask(_: Mapping[Place, int]) -> Mapping[Place, int]:
@@ -75,19 +77,22 @@ async def watched(positions: Mapping[Place, int] | None, ends: Mapping[Place, in
         return ends
 
     watching = asyncio.create_task(PositionWatchdog(0.04, lambda: positions, ask, ended).watch())
-    await asyncio.sleep(0.5)
+    for _ in range(int(seconds / 0.1)):
+        await asyncio.sleep(0.1)
+        if ended:
+            break
     assert not watching.done()
     watching.cancel()
     return ended
 
 
 async def test_a_consumer_that_stands_still_ends_the_process() -> None:
-    ended = await watched({HERE: 1}, {HERE: 2})
+    ended = await watched({HERE: 1}, {HERE: 2}, seconds=30)
     assert ended and isinstance(ended[0], StuckConsumerError) and "rods.rollouts/0" in str(ended[0])
 
 
 async def test_a_rebalance_without_end_ends_the_process() -> None:
-    assert isinstance((await watched(None, {}))[0], StuckConsumerError)
+    assert isinstance((await watched(None, {}, seconds=30))[0], StuckConsumerError)
 
 
 @pytest.mark.parametrize(("positions", "ends"), [({HERE: 2}, {HERE: 2}), ({}, {}), ({HERE: 1}, None)])
