@@ -62,7 +62,7 @@ class PostOffice(Outbox):
         self._sends: list[Send] = []
 
     async def post(self, topic: Topic, partition: int, key: str, event: Event) -> bytes:
-        """Events travel as they are; the bytes are of use only to a process that knows its own seals, as none does here."""
+        """Events travel as they are; the bytes are of use only where a process knows its own seals, and none does."""
         del key
         self._sends.append(self._world.post(self._sender, (topic, partition), event))
         return b""
