@@ -126,6 +126,8 @@ def _carry_out(
         found = {"broker": address, **_reached(settings), "folder": str(folder.path.resolve()), "dashboard_port": port}
         resolved = settings.model_copy(update=found)
         before(resolved)
+        # A client that comes for a topic before it is made may make the broker make it, with other partitions.
+        asyncio.run(create_topics(connection_of(resolved), resolved.prefix, resolved.partitions))
         write_resolved(resolved, folder.settings)
         outcome = asyncio.run(_Run(resolved, folder, live).run())
     write_report(folder.report, outcome.summary, resolved.model_dump(mode="json"))
@@ -165,7 +167,6 @@ class _Run:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self.interrupted.set)
-        await create_topics(self.connection, self.settings.prefix, self.settings.partitions)
         outcome = RunOutcome(Ending.FINISHED, self.folder)
         specs = worker_specs(self.settings, self.folder.settings)
         following = asyncio.create_task(self.observer.follow())
@@ -177,6 +178,8 @@ class _Run:
                 except WorkerKeepsDyingError as error:
                     outcome.ending, outcome.reason = Ending.FAILED, str(error)
                     outcome.last_words = error.last_words
+                except OSError as error:
+                    outcome.ending, outcome.reason = Ending.FAILED, f"a worker cannot be started: {error}"
                 await self._stop(supervisor, FINISH_SECONDS if outcome.ending is Ending.FINISHED else STOP_SECONDS)
             self.observer.finish()
             with suppress(TimeoutError):
