@@ -16,7 +16,7 @@ from schemas.codec import decode, encode
 from schemas.connection import Broker
 from schemas.envelope import Event, Producer, stamp
 from schemas.errors import UndecodableError
-from schemas.topics import KINDS, Topic
+from schemas.topics import Topic
 from streams.log_reader import LogRecord, LogTail, Place, end_offsets, log_producer
 
 logger = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class LearnerLog:
         self.run_id, self.clock = run_id, clock
         self.guard: Callable[[], None] = lambda: None
         self._folds: dict[str, Fold] = {}
-        self._kinds = {topic.named(prefix): kinds for topic, kinds in KINDS.items()}
+        self._topics = {topic.named(prefix): topic for topic in Topic}
         self._changed = asyncio.Condition()
         self._producer: AIOKafkaProducer | None = None
         self._pumps: list[asyncio.Task[None]] = []
@@ -148,9 +148,9 @@ class LearnerLog:
             self._changed.notify_all()
 
     def _carried(self, record: LogRecord) -> Any:
-        """The record's event. One of another topic, whoever wrote it there, must not stop every learner to come."""
+        """The record's event. One of another topic must not stop every learner to come."""
         event = _decoded(record)
-        if event is None or event.KIND in self._kinds[record.topic]:
+        if event is None or self._topics[record.topic].carries(event.KIND):
             return event
         logger.warning("%s/%d at %d: carries no %s", record.topic, record.partition, record.offset, event.KIND)
         return None

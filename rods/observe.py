@@ -27,6 +27,7 @@ class Observer:
         self._starts: dict[Place, int | None] = {
             (topic.named(prefix), number): 0 for topic in TOPICS for number in range(partitions if topic.by_task else 1)
         }
+        self._topics = {topic.named(prefix): topic for topic in TOPICS}
         self._finish = asyncio.Event()
 
     def finish(self) -> None:
@@ -44,6 +45,9 @@ class Observer:
     def _take(self, batch: list[LogRecord]) -> None:
         for record in batch:
             try:
-                self.fold.evolve(decode(record.value or b""))
+                event = decode(record.value or b"")
             except SchemaError as error:
                 logger.warning("%s/%d at %d: %s", record.topic, record.partition, record.offset, error)
+                continue
+            if self._topics[record.topic].carries(event.KIND):
+                self.fold.evolve(event)

@@ -30,6 +30,11 @@ class Topic(StrEnum):
         """Whether the topic has N partitions keyed by task, rather than one."""
         return self in _BY_TASK
 
+    def carries(self, kind: str) -> bool:
+        """Whether events of a kind belong here. Whoever may write to a topic can put others there: every reader passes
+        over them as over bytes that are no event."""
+        return kind in KINDS[self]
+
 
 _BY_TASK = frozenset(
     {Topic.ASSIGNMENTS, Topic.ROLLOUTS, Topic.TRAJECTORIES, Topic.MEASUREMENTS, Topic.SEEDS, Topic.SYNTHESIS}

@@ -71,17 +71,12 @@ class BoundaryPass:
 
     def _take(self, placed: Placed) -> Iterator[Boundary]:
         before, event = self.state, placed.event
-        try:
-            self.state = evolve(before, placed.offset, event)
-        except TypeError as error:
-            self._add(placed.offset, self._epoch, 0, "an event on rods.pool", "", shown(event.KIND), str(error))
-            self.state = skip(before, placed.offset)
-            return
+        self.state = evolve(before, placed.offset, event)
         if self.state.generation > getattr(event, "generation", self.state.generation) > 0:
             return
         if self._outside(before, event):
             what = f"{event.KIND} of epoch {event.epoch}, which no boundary is open for"
-            self._add(placed.offset, self._epoch, 0, what, "epoch", str(event.epoch), str(before.epoch + 1))
+            self._add(placed.offset, self.state.epoch + 1, 0, what, "epoch", str(event.epoch), str(before.epoch + 1))
             return
         match event:
             case SeedSettled():
@@ -108,10 +103,6 @@ class BoundaryPass:
             return False
         is_open = before.boundary is not None and before.boundary.epoch == event.epoch
         return event.epoch > before.epoch and not opens and not is_open
-
-    @property
-    def _epoch(self) -> int:
-        return self.state.epoch + 1
 
     def _variant(self, offset: int, event: VariantVerified) -> None:
         """A variant's id and content follow from its definition and its seed."""

@@ -217,9 +217,11 @@ class _Trace:
             value = record.value or b""
             if named.search(value) and (value[:HEADER_BYTES] != seal_header() or measured.search(value)):
                 try:
-                    yield record.offset, decode(value)
+                    event = decode(value)
                 except UndecodableError:
                     continue
+                if topic.carries(event.KIND):
+                    yield record.offset, event
 
     def _partitions_of(self, tree: set[str], topic: Topic) -> list[int]:
         wanted = {partition_of(task, self.partitions) for task in tree}

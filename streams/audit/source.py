@@ -135,13 +135,14 @@ class Placed(NamedTuple):
 
 
 def events(source: LogSource, topic: Topic, partition: int, start: int = 0) -> Iterator[Placed]:
-    """A partition's events in order; the event is None where bytes do not decode. Raises AuditError."""
+    """A partition's events in order, each as `placed` tells it. Raises AuditError."""
     for record in source.records(topic, partition, start):
         yield placed(source, topic, partition, record)
 
 
 def placed(source: LogSource, topic: Topic, partition: int, record: LogRecord) -> Placed:
-    """A record's event; None where its bytes do not decode. Raises AuditError."""
+    """A record's event; None where its bytes do not decode, and where the topic does not carry it: no reader of the run
+    took it in. Raises AuditError."""
     value = record.value or b""
     try:
         event = decode(value)
@@ -150,7 +151,8 @@ def placed(source: LogSource, topic: Topic, partition: int, record: LogRecord) -
     except UnknownFingerprintError as error:
         where = source.place(topic, partition, record.offset)
         raise AuditError(f"{where}: {error}; audit it with the version that wrote it, or a newer one") from error
-    return Placed(record.offset, value, event)
+    carried = event is not None and topic.carries(event.KIND)
+    return Placed(record.offset, value, event if carried else None)
 
 
 def topic_events(source: LogSource, topic: Topic) -> Iterator[tuple[int, Placed]]:

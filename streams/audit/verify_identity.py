@@ -12,7 +12,7 @@ from typing import Any
 
 from schemas.envelope import event_id
 from schemas.identity import digest, variant_id
-from schemas.topics import KINDS, Topic, partition_of
+from schemas.topics import Topic, partition_of
 
 NATURAL_KEYS: dict[str, tuple[str, ...]] = {
     "LearnerStarted": ("generation", "nonce"),
@@ -71,7 +71,7 @@ class Expected:
 
 def check_identity(expected: Expected, key: bytes | None, kind: str, record: dict[str, Any]) -> str | None:
     """What is wrong with an event's identity or place, or None."""
-    if kind not in KINDS[expected.topic]:
+    if not expected.topic.carries(kind):
         return f"{kind} does not travel on {expected.topic.value}"
     envelope = record["envelope"]
     if expected.run is not None and envelope["run_id"] != expected.run:

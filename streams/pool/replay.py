@@ -1,7 +1,6 @@
 """The pool recomputed from an archive: the same fold and the same decisions, from the log alone."""
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -112,14 +111,12 @@ def replay_pools(archive: Path) -> Iterator[ReplayedPool]:
     ValueError for a boundary whose evidence is not in it."""
     seals = _seals(archive)
     state, decided = PoolState(), None
-    for record in read_archive(archive, Topic.POOL):
-        try:
-            event = decode(record.value or b"")
-        except UndecodableError:
-            state = skip(state, record.offset)
+    for offset, event in _events(archive, Topic.POOL):
+        if event is None:
+            state = skip(state, offset)
             continue
         before = state
-        state = evolve(state, record.offset, event)
+        state = evolve(state, offset, event)
         if isinstance(event, BoundaryOpened) and state.boundary is event and state.cut is not None:
             decided = decide_boundary(state.cut, event, seals.evidence(event.epoch, event.last_step), event.generation)
         if isinstance(event, PoolMaterialized) and state.epoch == event.epoch != before.epoch and decided is not None:
@@ -128,7 +125,17 @@ def replay_pools(archive: Path) -> Iterator[ReplayedPool]:
 
 def _seals(archive: Path) -> SealLog:
     log = SealLog()
-    for record in read_archive(archive, Topic.SEALS):
-        with suppress(UndecodableError):
-            log.evolve(record.offset, decode(record.value or b""))
+    for offset, event in _events(archive, Topic.SEALS):
+        if event is not None:
+            log.evolve(offset, event)
     return log
+
+
+def _events(archive: Path, topic: Topic) -> Iterator[tuple[int, Any]]:
+    """A topic's events with their offsets; None for bytes that are none, and for events that it does not carry."""
+    for record in read_archive(archive, topic):
+        try:
+            event = decode(record.value or b"")
+        except UndecodableError:
+            event = None
+        yield record.offset, event if event is not None and topic.carries(event.KIND) else None

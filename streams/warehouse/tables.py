@@ -78,13 +78,17 @@ def table_of(topic: Topic) -> Table:
 
 
 def row_of(topic: Topic, record: LogRecord) -> Row:
-    """The row of a record. Bytes that are no event give a row of the kind ``undecodable``.
+    """The row of a record. Bytes that are no event give a row of the kind ``undecodable``; an event that the topic does
+    not carry fills none of the columns that its table has for others.
 
     Raises UnknownFingerprintError: a newer writer's event, to be read by a newer sink.
     """
     table = table_of(topic)
     try:
-        values = _event_values(decode(record.value or b""))
+        event = decode(record.value or b"")
+        values = _event_values(event)
+        if not topic.carries(event.KIND):
+            values = {name: value for name, value in values.items() if name in _PLACE_AND_ENVELOPE}
     except UndecodableError as error:
         values = {"kind": UNDECODABLE, "body": canonical_json({"reason": str(error)})}
     values |= {

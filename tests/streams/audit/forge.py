@@ -9,6 +9,7 @@ from schemas.codec import decode, encode
 from schemas.topics import Topic
 from streams.archive.partition import PartitionArchive, partition_folder
 from streams.archive.read import archived_partitions, read_partition
+from streams.log_reader import LogRecord
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "archives"
 DROP = object()
@@ -42,6 +43,19 @@ def _copy(archive: Path, target: Path, topic: Topic, partition: int, place: Plac
             record = record._replace(value=edited if isinstance(edited, bytes) else encode(edited))
         copy.add(record._replace(offset=record.offset - missing), 0.0)
     copy.seal()
+
+
+def insert(archive: Path, target: Path, place: Place, value: bytes) -> Path:
+    """The archive with one record more, before the one that stands at a place, or at its partition's end."""
+    topic, partition, at = place
+    shutil.copytree(archive, target, dirs_exist_ok=True)
+    shutil.rmtree(partition_folder(target, topic, partition))
+    copy, records = PartitionArchive(target, topic, partition), list(read_partition(archive, topic, partition))
+    another = LogRecord(topic.named("rods."), partition, 0, 0, b"run", value, ())
+    for offset, record in enumerate([*records[:at], another, *records[at:]]):
+        copy.add(record._replace(offset=offset), 0.0)
+    copy.seal()
+    return target
 
 
 def places(archive: Path, topic: Topic, wanted: Callable[[Any], bool]) -> list[tuple[Place, Any]]:

@@ -70,6 +70,15 @@ def test_bytes_that_are_no_event_give_a_row_that_says_so(value: bytes | None) ->
     assert (row["kind"], row["offset"], row["event_id"]) == ("undecodable", 9, "")
 
 
+@pytest.mark.parametrize("topic", Topic)
+def test_an_event_that_the_topic_does_not_carry_fills_none_of_its_columns(topic: Topic) -> None:
+    event = events.sample(TaskMeasured if topic is not Topic.MEASUREMENTS else StepClosed, "full")
+    row = dict(zip(table_of(topic).columns, row_of(topic, _record(encode(event), topic)), strict=True))
+    own = list(table_of(topic).columns)[list(table_of(topic).columns).index("body") + 1 :]
+    assert (row["kind"], row["event_id"]) == (event.KIND, event.envelope.event_id)
+    assert {row[name] for name in own} == {None}
+
+
 def test_a_newer_writers_event_is_not_taken_for_garbage() -> None:
     with pytest.raises(UnknownFingerprintError):
         row_of(Topic.POOL, _record(MAGIC + bytes(12)))
