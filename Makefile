@@ -12,7 +12,7 @@ SERVICE_TESTS := $(addprefix tests/integration/test_,streams.py learner.py rollo
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-kafka check lint format types imports compatibility lock golden simulate bench-verdicts bench-audit bench-streams bench-learning clean
+.PHONY: help install run test test-kafka check lint format types imports compatibility lock golden simulate bench-verdicts bench-audit bench-streams bench-learning bench-ctrl-c clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,6 +74,9 @@ bench-streams: $(DEV_READY)  ## the streams: speed, memory and latency (ARGS="--
 
 bench-audit: $(DEV_READY)  ## what the audit does a second (ARGS="--groups 625000 --tasks 100000 --epochs 50 --jobs 2")
 	@$(BIN)/python -m benchmarks.audit $(ARGS)
+
+bench-ctrl-c: $(DEV_READY)  ## seconds from Ctrl-C to the end of a run (ARGS="--broker kafka")
+	@$(BIN)/python -m benchmarks.ctrl_c $(ARGS)
 
 bench-learning: $(DEV_READY)  ## three seeds, a control and a static pool from the warm start
 	@$(BIN)/python -m benchmarks.learning $(ARGS)

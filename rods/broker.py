@@ -24,7 +24,7 @@ from schemas.connection import Broker
 
 LOOPBACK = "127.0.0.1"
 START_SECONDS = 20.0
-STOP_SECONDS = 3.0
+STOP_SECONDS = 2.0
 _FREE_PORT_TRIES = 5
 KEPT_ENVIRONMENT = ("PATH", "HOME", "TMPDIR", "LANG")
 
@@ -60,7 +60,12 @@ class EmbeddedBroker:
         for left in reversed(range(tries)):
             self.port = claim_port(self._asked_port)
             self._process = _start(self.port, self._log_file)
-            if self._answers():
+            try:
+                answers = self._answers()
+            except BaseException:  # Ctrl-C while it starts
+                self.stop()
+                raise
+            if answers:
                 return self
             self.stop()
             if not left:

@@ -21,7 +21,7 @@ from rods.errors import UserError
 from rods.exec_with_parent import guarded
 
 START_SECONDS = 60.0
-STOP_SECONDS = 3.5
+STOP_SECONDS = 2.0
 JAVA_VERSION = 17
 _INFRA = Path(__file__).resolve().parents[1] / "infra" / "kafka"
 _FREE_PORT_TRIES = 3
@@ -134,7 +134,12 @@ class KafkaBroker:
     def __enter__(self) -> "KafkaBroker":
         for left in reversed(range(1 if self._asked_port else _FREE_PORT_TRIES)):
             self._start()
-            if self._answers():
+            try:
+                answers = self._answers()
+            except BaseException:  # Ctrl-C while it starts
+                self.stop()
+                raise
+            if answers:
                 return self
             ended = not self.alive
             self.stop()

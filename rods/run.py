@@ -3,7 +3,8 @@
     claim the folder -> broker -> topics -> workers under a supervisor -> watch until the learner has finished
         -> stop in order, archive and warehouse drain -> broker ends -> report
 
-A signal ends it at any point in the same order, within ten seconds.
+A signal ends it at any point in the same order, within ten seconds: each step has its share of them, and what takes
+longer is killed.
 """
 
 import asyncio
@@ -34,8 +35,10 @@ from schemas.codec import decode
 from schemas.topics import Topic
 from streams.log_reader import read_all
 
-STOP_SECONDS = 6.0
+STOP_SECONDS = 5.0
 FINISH_SECONDS = 120.0
+FOLLOW_SECONDS = 0.5
+LAST_FOLLOW_SECONDS = 2.0
 EXTERNAL = "external"
 _WATCH_SECONDS = 0.2
 
@@ -180,10 +183,11 @@ class _Run:
                     outcome.last_words = error.last_words
                 except OSError as error:
                     outcome.ending, outcome.reason = Ending.FAILED, f"a worker cannot be started: {error}"
-                await self._stop(supervisor, FINISH_SECONDS if outcome.ending is Ending.FINISHED else STOP_SECONDS)
+                finished = outcome.ending is Ending.FINISHED
+                await self._stop(supervisor, FINISH_SECONDS if finished else STOP_SECONDS)
             self.observer.finish()
             with suppress(TimeoutError):
-                await asyncio.wait_for(asyncio.shield(following), 2.0)
+                await asyncio.wait_for(asyncio.shield(following), LAST_FOLLOW_SECONDS if finished else FOLLOW_SECONDS)
         finally:
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)

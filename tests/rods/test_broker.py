@@ -35,6 +35,18 @@ def test_the_broker_answers_inside_the_context_and_is_gone_after_it(tmp_path: Pa
     assert "listening" in (tmp_path / "broker.log").read_text()
 
 
+def test_a_broker_interrupted_while_it_starts_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rods.broker.speaks_kafka", interrupted)
+    broker = EmbeddedBroker(tmp_path / "broker.log")
+    with pytest.raises(KeyboardInterrupt), broker:
+        pass
+    assert broker.pid is not None
+    assert not broker.alive
+
+
 def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
