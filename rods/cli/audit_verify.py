@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -54,7 +55,9 @@ def document(result: "Verification") -> dict[str, Any]:
         "bytes": result.bytes,
         "repeated": result.repeated,
         "refused": result.refused,
+        "trajectories": asdict(result.trajectories),
         "cuts": result.cuts,
+        "set_aside": [asdict(back) for back in result.set_aside],
         "heads": result.heads,
         "faults": [fault.as_json() for fault in result.faults],
     }
@@ -70,6 +73,10 @@ def lines(result: "Verification", show_all: bool) -> Iterator[str]:
         yield f"{result.repeated} events were delivered again, which changes nothing"
     if result.refused:
         yield f"{result.refused} records were refused when they came, as the dead letters tell"
+    if result.trajectories.present:
+        yield f"{result.trajectories.present} of {result.trajectories.named} trajectories are there, each compared"
+    for back in result.set_aside:
+        yield f"{back.folder}: a return to cut {back.cut} set aside {back.records} records in {back.segments} segments"
     if result.sound:
         yield "no fault: chains, files, offsets, schemas and values hold"
         yield _vouching(result.heads)

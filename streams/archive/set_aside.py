@@ -170,7 +170,7 @@ def read_set_aside(archive: Path) -> list[dict[str, Any]]:
             document = json.loads(line)
             if document["previous"] != previous:
                 raise ValueError("another line is missing or changed")
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise ArchiveError(f"the chain of {path} breaks at line {len(told) + 1}") from error
         told.append(document)
         previous = hashlib.sha256(line).hexdigest()

@@ -1,6 +1,7 @@
 """Is an archive whole, and is every record in it an event that could be?
 
-    manifests and files -> segments, in parallel, every record decoded -> cuts, schema texts, heads -> faults in order
+    manifests and files -> segments, in parallel, every record decoded -> trajectories against results
+        -> cuts, what was set aside, schema texts, heads -> faults in order
 
 What this can show and what only heads kept elsewhere can show is in docs/audit.md.
 """
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +28,17 @@ from streams.archive.cut import CUTS, Cut, cut_of, place_name
 from streams.archive.errors import ArchiveError
 from streams.archive.heads import HEADS, Heads, parse_heads
 from streams.archive.read import archived_partitions, read_partition
-from streams.archive.set_aside import LOG as SET_ASIDE_LOG
-from streams.archive.set_aside import read_set_aside
+from streams.archive.segment import Segment
 from streams.audit.errors import AuditError
 from streams.audit.verify_fault import Fault, FaultKind
 from streams.audit.verify_heads import archive_fault, compare_heads, compare_signature, places_of, uncovered
 from streams.audit.verify_identity import Expected
 from streams.audit.verify_manifest import PartitionPlace, PartitionScan, scan_partition
+from streams.audit.verify_payload import PayloadCounts, compare_payloads
+from streams.audit.verify_record import Counts
 from streams.audit.verify_segment import SegmentFindings, SegmentJob, verify_segment
+from streams.audit.verify_set_aside import SetAsideCount, verify_set_aside
+from streams.log_reader import LogRecord
 
 _PARALLEL_FROM_BYTES = 4 * 1024 * 1024
 _CHUNK_BYTES = 2 * 1024 * 1024
@@ -52,7 +57,8 @@ class Witness:
 @dataclass(slots=True)
 class Verification:
     """What an archive came to. repeated: events told more than once, which delivery allows. refused: poison that the
-    dead letters tell of. run: empty where the log does not say."""
+    dead letters tell of. trajectories: those that results name, and that the archive holds. set_aside: by returns to a
+    cut, oldest first. run: empty where the log does not say."""
 
     run: str = ""
     partitions: int = 0
@@ -62,7 +68,9 @@ class Verification:
     bytes: int = 0
     repeated: int = 0
     refused: int = 0
+    trajectories: PayloadCounts = field(default_factory=PayloadCounts)
     cuts: int = 0
+    set_aside: tuple[SetAsideCount, ...] = ()
     heads: str = "none"
     faults: list[Fault] = field(default_factory=list)
 
@@ -83,9 +91,11 @@ def verify_archive(
     places = _places(archive, partitions, result.faults)
     scans = [scan_partition(place) for place in places]
     result.run, result.partitions = run or "", len(scans)
-    _read_segments(archive, scans, Expected(Topic.EPOCHS, 0, run, partitions), workers, result, progress)
+    expected = Expected(Topic.EPOCHS, 0, run, partitions)
+    _read_segments(archive, scans, expected, workers, result, progress)
     cuts = _cuts(archive, scans, result)
-    result.faults += _set_aside_faults(archive)
+    result.set_aside, faults = verify_set_aside(archive, scans, expected, partial(_verified, workers=workers))
+    result.faults += faults
     result.faults += _schema_faults(archive)
     _compare(archive, scans, cuts, run, witness or Witness(), result)
     result.faults.sort()
@@ -135,25 +145,52 @@ def _read_segments(
         jobs += [SegmentJob(place, segment, wanted, known) for segment in scan.present]
     total = sum(job.segment.size for job in jobs)
     ids = array("Q")
-    for found in _verified(jobs, workers if total >= _PARALLEL_FROM_BYTES else 1):
-        _add(result, found)
-        ids += found.ids
+    payloads: dict[PartitionPlace, list[tuple[Segment, bytes]]] = {}
+    for job, found in zip(jobs, _verified(jobs, workers), strict=True):
+        result.faults += found.faults
+        result.bytes += found.size
+        add_counts(result, found.counts)
+        ids += found.counts.ids
+        if found.counts.payloads:
+            payloads.setdefault(job.place, []).append((job.segment, found.counts.payloads))
         if progress:
             progress(result.bytes, total)
     result.segments = len(jobs)
-    result.repeated = len(ids) - len(np.unique(np.frombuffer(ids, dtype=np.uint64))) if ids else 0
+    result.repeated = repeated(ids)
+    for place, found_there in payloads.items():
+        result.faults += _payload_faults(archive, place, found_there, result.trajectories)
 
 
-def _add(result: Verification, found: SegmentFindings) -> None:
-    result.faults += found.faults
-    result.records += found.records
-    result.attempts += found.attempts
-    result.refused += found.refused
-    result.bytes += found.size
+def add_counts(result: Verification, counts: Counts) -> None:
+    """Adds what some records came to."""
+    result.records += counts.records
+    result.attempts += counts.attempts
+    result.refused += counts.refused
+
+
+def repeated(ids: "array[int]") -> int:
+    """How many of these are another one's equal."""
+    return len(ids) - len(np.unique(np.frombuffer(ids, dtype=np.uint64))) if ids else 0
+
+
+def _payload_faults(
+    archive: Path, place: PartitionPlace, found: list[tuple[Segment, bytes]], counts: PayloadCounts
+) -> Iterator[Fault]:
+    """Trajectories of a partition that are not those its results name, as far as the results can be read."""
+    results = _readable(read_partition(archive, Topic.ROLLOUTS, place.partition))
+    for mismatch in compare_payloads(b"".join([payloads for _, payloads in found]), results, counts):
+        segment = next(segment for segment, _ in found if segment.first <= mismatch.offset <= segment.last)
+        yield place.fault(FaultKind.TRAJECTORY, segment.file, mismatch.offset, mismatch.meaning)
+
+
+def _readable(records: Iterator[LogRecord]) -> Iterator[LogRecord]:
+    with suppress(ArchiveError):
+        yield from records
 
 
 def _verified(jobs: list[SegmentJob], workers: int) -> Iterator[SegmentFindings]:
-    if workers <= 1:
+    """In the order of the jobs."""
+    if workers <= 1 or sum(job.segment.size for job in jobs) < _PARALLEL_FROM_BYTES:
         yield from map(verify_segment, jobs)
         return
     context = multiprocessing.get_context("spawn")
@@ -221,13 +258,6 @@ def _cut_off(cut: Cut, scans: dict[str, PartitionScan]) -> Iterator[Fault]:
         elif scan.end < end:
             meaning = f"the archive ends before offset {scan.end}, and cut {cut.number} was recorded at {end}"
             yield scan.place.fault(FaultKind.CUT, "manifest.jsonl", scan.end, meaning, end - 1)
-
-
-def _set_aside_faults(archive: Path) -> Iterator[Fault]:
-    try:
-        read_set_aside(archive)
-    except (ArchiveError, OSError) as error:
-        yield archive_fault(FaultKind.SET_ASIDE, SET_ASIDE_LOG, str(error))
 
 
 def _schema_faults(archive: Path) -> Iterator[Fault]:

@@ -24,6 +24,7 @@ class FaultKind(StrEnum):
     SCHEMA_TEXT = "schema_text"
     CUT = "cut"
     SET_ASIDE = "set_aside"
+    TRAJECTORY = "trajectory"
     HEAD = "head"
     SIGNATURE = "signature"
 

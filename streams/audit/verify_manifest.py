@@ -19,11 +19,13 @@ _TOPICS = tuple(Topic)
 
 @dataclass(frozen=True, slots=True)
 class PartitionPlace:
-    """A partition within an archive, and how its faults are placed."""
+    """A partition within an archive, and how its faults are placed. within: the archive's folder within another one,
+    which its faults are told of, with a slash behind it."""
 
     archive: Path
     topic: Topic
     partition: int
+    within: str = ""
 
     @property
     def folder(self) -> Path:
@@ -32,8 +34,9 @@ class PartitionPlace:
     def fault(self, kind: FaultKind, name: str, offset: int | None, meaning: str, last: int | None = None) -> Fault:
         """A fault in a file of this partition."""
         order = (_TOPICS.index(self.topic), self.partition, -1 if offset is None else offset)
-        file = f"{self.topic.value}/{self.partition:05d}/{name}" if name else f"{self.topic.value}/{self.partition:05d}"
-        return Fault(order, file, kind, offset, last, meaning)
+        folder = f"{self.within}{self.topic.value}/{self.partition:05d}"
+        file = f"{folder}/{name}" if name else folder
+        return Fault((len(_TOPICS), *order) if self.within else order, file, kind, offset, last, meaning)
 
 
 @dataclass(slots=True)

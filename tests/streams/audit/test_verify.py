@@ -2,17 +2,21 @@
 
 import hashlib
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from schemas.codec import encode
 from schemas.envelope import Producer, stamp
 from schemas.epochs import EpochOpened
+from schemas.identity import trajectory_digest
 from schemas.pool import EventRefused
-from schemas.rules import Rules
+from schemas.rollouts import Slot, TrajectoryRecorded
+from schemas.rules import Rules, canonical_json
 from schemas.topics import Topic
 from streams.archive.cut import CUTS, record_cut
 from streams.archive.heads import generate_key, read_private_key, read_public_key, sign, take_heads, write_heads
@@ -23,8 +27,10 @@ from streams.archive.worker import keep_schemas
 from streams.audit.errors import AuditError
 from streams.audit.verify import Witness, verify_archive
 from streams.audit.verify_fault import FaultKind
+from streams.audit.verify_payload import PayloadCounts
+from streams.audit.verify_set_aside import SetAsideCount
 from streams.log_reader import LogRecord
-from tests.streams.rollout_log import barrier, result
+from tests.streams.rollout_log import barrier, live, result
 
 
 def _append(archive: Path, topic: Topic, partition: int, *pairs: tuple[str, bytes]) -> None:
@@ -178,6 +184,95 @@ def test_a_return_to_a_cut_is_no_fault_and_its_record_is_held_to_its_chain(archi
     log = archive / "set-aside.jsonl"
     log.write_bytes(log.read_bytes().replace(b'"previous":""', b'"previous":"x"'))
     assert _kinds(archive) == [FaultKind.SET_ASIDE]
+
+
+@pytest.fixture
+def returned(archive: Path) -> Path:
+    """Taken back to a cut before its second result, and grown again."""
+    _append(archive, Topic.ROLLOUTS, 0, ("t", encode(result(step=2))), ("t", encode(result(step=3))))
+    cut = record_cut(archive, "one", {(Topic.ROLLOUTS, 0): 2, (Topic.EPOCHS, 0): 1})
+    record_cut(archive, "two", {(Topic.ROLLOUTS, 0): 4, (Topic.EPOCHS, 0): 1})
+    set_aside(archive, cut)
+    _append(archive, Topic.ROLLOUTS, 0, ("t", encode(result(step=2, execution="again"))))
+    return archive
+
+
+def test_what_was_set_aside_is_listed_and_verified(returned: Path) -> None:
+    found = verify_archive(returned)
+    assert (found.faults, found.set_aside) == ([], (SetAsideCount("set-aside/0001", 1, 1, 2),))
+
+
+def test_what_was_set_aside_is_not_called_missing_where_the_return_was_cut_short_and_done_again(returned: Path) -> None:
+    log, folder = returned / "set-aside.jsonl", returned / "set-aside"
+    first = log.read_bytes()
+    again = json.loads(first) | {"folder": "set-aside/0002", "previous": hashlib.sha256(first).hexdigest()}
+    log.write_bytes(first + canonical_json(again).encode() + b"\n")
+    (folder / "0001").rename(folder / "0002")
+    (folder / "0001").mkdir()
+    (folder / "0003").mkdir()
+    found = verify_archive(returned)
+    assert found.faults == []
+    assert [(back.folder, back.records) for back in found.set_aside] == [("set-aside/0001", 0), ("set-aside/0002", 2)]
+
+
+ASIDE = "set-aside/0001/rollouts/00000"
+GONE = f"{2:020d}-{3:020d}.avro"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "kind", "file"),
+    [
+        (lambda aside: (aside / GONE).unlink(), FaultKind.MISSING, f"{ASIDE}/{GONE}"),
+        (lambda aside: (aside / GONE).write_bytes(b"x" * 9), FaultKind.TORN, f"{ASIDE}/{GONE}"),
+        (lambda aside: (aside / MANIFEST).unlink(), FaultKind.STRAY, f"{ASIDE}/{GONE}"),
+        (lambda aside: (aside / MANIFEST).write_bytes(b""), FaultKind.SET_ASIDE, f"{ASIDE}/{MANIFEST}"),
+        (lambda aside: shutil.rmtree(aside), FaultKind.MISSING, ASIDE),
+        (lambda aside: (aside.parents[2] / "7").write_bytes(b"x"), FaultKind.STRAY, "set-aside/7"),
+    ],
+)
+def test_what_was_set_aside_and_spoiled_is_a_fault(
+    returned: Path, spoil: Callable[[Path], object], kind: FaultKind, file: str
+) -> None:
+    spoil(returned / ASIDE)
+    assert (kind, file) in [(fault.kind, fault.file) for fault in verify_archive(returned).faults]
+
+
+@pytest.mark.parametrize(
+    "line", [{}, {"folder": 1}, {"folder": "set-aside/../..", "cut": 1, "partitions": {}}, {"partitions": [1]}]
+)
+def test_a_line_that_tells_of_no_return_is_a_fault(archive: Path, line: dict[str, Any]) -> None:
+    (archive / "set-aside.jsonl").write_text(canonical_json({**line, "previous": ""}) + "\n")
+    assert _kinds(archive) == [FaultKind.SET_ASIDE]
+
+
+def _trajectory(attempt: int, tokens: tuple[int, ...]) -> TrajectoryRecorded:
+    group, zeros = result(step=2).group, (0.0,) * len(tokens)
+    event = TrajectoryRecorded(group, "e1", attempt, 1, 2, "t", 1, tokens, zeros, bytes(len(tokens)), "[]")
+    return stamp(event, run_id="run", occurred_at=1, producer=Producer.ROLLOUT)
+
+
+def _naming(trajectory: TrajectoryRecorded, passed: int) -> Slot:
+    digest = trajectory_digest(trajectory.token_ids, trajectory.logprobs, trajectory.loss_mask, trajectory.messages)
+    return live(passed, trajectory=digest)
+
+
+def test_a_trajectory_that_is_not_the_one_its_result_names_is_a_fault_at_its_offset(archive: Path) -> None:
+    told = [_trajectory(attempt, (attempt, 7, 8)) for attempt in range(3)]
+    slots = (*(_naming(trajectory, 1) for trajectory in told), live(2))
+    _append(archive, Topic.TRAJECTORIES, 0, *[("t", encode(trajectory)) for trajectory in told])
+    _append(archive, Topic.ROLLOUTS, 0, ("t", encode(result(step=2, slots=slots))))
+    found = verify_archive(archive)
+    assert (found.faults, found.trajectories) == ([], PayloadCounts(named=8, present=3))
+    _append(archive, Topic.TRAJECTORIES, 0, ("t", encode(_trajectory(1, (1, 7, 9)))))
+    (fault,) = verify_archive(archive).faults
+    assert (fault.kind, fault.offset) == (FaultKind.TRAJECTORY, 3)
+    assert fault.file.startswith("trajectories/00000/") and "the result at offset 2 of rollouts" in fault.meaning
+
+
+def test_a_trajectory_of_an_execution_that_never_told_its_result_is_no_fault(archive: Path) -> None:
+    lost = replace(_trajectory(0, (1,)), execution="lost")
+    _append(archive, Topic.TRAJECTORIES, 0, ("t", encode(stamp(lost, run_id="run", occurred_at=1, producer="rollout"))))
+    assert _kinds(archive) == []
 
 
 def test_any_flipped_bit_of_the_cuts_is_a_fault(archive: Path) -> None:
