@@ -65,14 +65,17 @@ def last_seed_step(rules: Rules, last_step: int) -> int:
 def alarms(
     decision: BoundaryDecision, evidence: Evidence, rules: Rules, boundary: BoundaryOpened, generation: int
 ) -> Sequence[AlarmRaised]:
-    """Starvation: nothing comes in. Depletion: no task of the epoch was at the boundary. They never stop training."""
-    if boundary.epoch == 0 or rules.curriculum == "static":
-        return ()
+    """Unselected: variants of seeds that were never selected. Starvation: nothing comes in. Depletion: no task of the
+    epoch was at the boundary. They never stop training."""
     raised = []
-    if not decision.injected:
+    if decision.unselected:
+        count = len(decision.unselected)
+        raised.append(("unselected", f"passed over {count} variants of seeds that no selection names"))
+    trained = boundary.epoch > 0 and rules.curriculum != "static"
+    if trained and not decision.injected:
         waiting = len(decision.materialized.queue)
         raised.append(("starvation", f"nothing was injected after epoch {boundary.epoch}; {waiting} variants wait"))
-    if not any(group.boundary for group in evidence.groups.values()):
+    if trained and not any(group.boundary for group in evidence.groups.values()):
         raised.append(("depletion", f"no task of epoch {boundary.epoch} was at the boundary"))
     return [AlarmRaised(generation, kind, boundary.epoch, boundary.last_step, detail) for kind, detail in raised]
 

@@ -34,11 +34,11 @@ def pool_of(source: LogSource, epoch: int | None = None) -> ReplayedPool:
 
 
 def _found(source: LogSource, epoch: int, *, near: bool) -> ReplayedPool | None:
-    """near: whether seals are read from where their epoch seems to begin; unless that gives the recorded pool, they are
-    read from the start."""
+    """near: whether seals are read from where their epoch seems to begin, and seeds of earlier ones are taken for
+    selected; unless that gives the recorded pool, they are read from the start."""
     pool = ((offset, event) for offset, _, event in events(source, Topic.POOL, 0))
     try:
-        found = pool_at(pool, lambda opened: _seals_of(source, opened, near=near), epoch)
+        found = pool_at(pool, lambda opened: _seals_of(source, opened, near=near), epoch, whole=not near)
     except ValueError:
         if not near:
             raise
@@ -80,7 +80,8 @@ def last_epoch(source: LogSource) -> int | None:
 
 
 def _seals_of(source: LogSource, opened: BoundaryOpened, *, near: bool) -> Iterator[tuple[int, Any]]:
-    """The seals and selections of an epoch up to its last step. Frames of other epochs are looked at, not decoded."""
+    """The seals and selections up to an epoch's last step; near: the epoch's alone. Frames of other epochs are then
+    looked at, not decoded."""
     head: Any = {kind: _head_of(kind) for kind in (PartitionSealed.KIND, SelectionClosed.KIND)}
     if not source.partitions(Topic.SEALS):
         return
@@ -93,7 +94,7 @@ def _seals_of(source: LogSource, opened: BoundaryOpened, *, near: bool) -> Itera
         body.seek(HEADER_BYTES)
         try:
             row: Any = fastavro.schemaless_reader(body, head[kind])
-            if row["epoch"] == opened.epoch:
+            if not near or row["epoch"] == opened.epoch:
                 yield record.offset, decode(value)
         except (EOFError, UndecodableError):
             continue

@@ -60,6 +60,7 @@ class _Other:
         self.digest = ""
         self.step = 0
         self.seeds: dict[str, SelectedSeed] = {}
+        self.selected: dict[str, int] = {}
         self.groups: dict[str, SealedGroup] = {}
         self.seals: list[PartitionSealed] = []
         self.sides: dict[int, StepSide] = {}
@@ -84,6 +85,7 @@ class _Other:
         trained = {group.task: group for group in groups if group.purpose == Purpose.TRAIN}
         self.sides[first.step] = StepSide(rules, self.pool, trained, dict(self.last), seeds)
         self.seeds |= {seed.seed: seed for seed in seeds}
+        self.selected |= {seed.seed: first.step for seed in seeds}
         self.last |= {seed.task: first.step for seed in seeds}
         self.digest = selection_digest(self.digest, first.epoch, first.step, rules.select.quota, seeds)
         if self.seals and self.seals[0].epoch != first.epoch:
@@ -97,9 +99,9 @@ class _Other:
 
     def evidence(self, opened: BoundaryOpened) -> Evidence:
         if not opened.epoch:
-            return Evidence(0, "", {}, {})
+            return Evidence(0, "", {}, {}, {})
         states = {state.task: state for seal in self.seals for state in seal.state}
-        return Evidence(opened.epoch, self.digest, self.groups, states)
+        return Evidence(opened.epoch, self.digest, self.groups, states, self.selected)
 
     def take(self, event: Any) -> None:
         """Folds a pool event at the next offset."""

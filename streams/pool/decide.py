@@ -4,15 +4,16 @@ In this order, each step seeing the one before:
 1. retire: what an operator banned or dismissed; of the tasks measured in this epoch, variants whose first measurement
    is below burn-in, and members whose mean stayed below drift_low or above drift_high for `patience` visits.
 2. return: retired tasks whose probe was in the boundary zone.
-3. inject: queued variants, first selected first, up to inject_share of the active pool (returns count). None repeats
-   the content of a task that is or was in the pool, waits before it, or is held out.
+3. inject: queued variants, first selected first, up to inject_share of the active pool (returns count). None is of a
+   seed that no selection names, or repeats the content of a task that is or was in the pool, waits before it, or is
+   held out.
 4. prune: generated members over p_max, lowest phi first. Pinned ones and those that came in at this boundary or were
    never measured stay; 2 and 3 bring in only what pruning can make room for, so that p_max holds after every boundary.
 Originals are protected from retirement unless the rules say otherwise; pinned tasks always are, but for an operator's
 later order.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import floor
@@ -30,12 +31,14 @@ from streams.pool.state import Candidate, Member, PoolState, Retired
 
 @dataclass(frozen=True, slots=True)
 class BoundaryDecision:
-    """A boundary's events in the order they are written; `materialized` is the last."""
+    """A boundary's events in the order they are written; `materialized` is the last. unselected: candidates that were
+    passed over for good, since no selection names their seed."""
 
     probed: tuple[TaskProbed, ...]
     retired: tuple[TaskRetired, ...]
     injected: tuple[TaskInjected, ...]
     materialized: PoolMaterialized
+    unselected: tuple[str, ...] = ()
 
     def events(self) -> tuple[Any, ...]:
         return (*self.probed, *self.retired, *self.injected, self.materialized)
@@ -63,7 +66,7 @@ class _Boundary:
         self.evidence = evidence
         self.members: dict[str, Member] = dict(cut.members.items())
         self.gone: dict[str, Retired] = dict(cut.retired)
-        self.queue = queue_of(cut, opened.last_seed_step)
+        self.queue, self.unselected = queue_of(cut, opened.last_seed_step, evidence.selected)
         self.retired: list[TaskRetired] = []
         self.injected: list[TaskInjected] = []
         self.unwanted = cut.banned | cut.dismissed
@@ -77,7 +80,8 @@ class _Boundary:
         probed = self._probes()
         self._inject(self._return(share, probed))
         self._prune()
-        return BoundaryDecision(tuple(probed), tuple(self.retired), tuple(self.injected), self._materialized())
+        decided = tuple(probed), tuple(self.retired), tuple(self.injected), self._materialized()
+        return BoundaryDecision(*decided, unselected=tuple(self.unselected))
 
     def _rule_against(self, member: Member) -> RetirementRule | None:
         if member.task in self.unwanted:
@@ -218,11 +222,19 @@ class _Boundary:
         return rows
 
 
-def queue_of(cut: PoolState, last_seed_step: int) -> list[Candidate]:
+def queue_of(
+    cut: PoolState, last_seed_step: int, selected: Mapping[str, int] | None
+) -> tuple[list[Candidate], list[str]]:
     """The candidates a boundary may inject, in order: those of the seeds it includes. All these seeds are settled, so
-    the list does not depend on how fast synthesis was."""
+    the list does not depend on how fast synthesis was. And the tasks of those that claim a seed which no step it
+    includes selected, in order too: whoever may write to `rods.pool` can make them up."""
     included = [candidate for candidate in cut.candidates.values() if candidate.step <= last_seed_step]
-    return sorted(included, key=lambda candidate: candidate.order)
+    included.sort(key=lambda candidate: candidate.order)
+    if selected is None:
+        return included, []
+    known = [candidate for candidate in included if selected.get(candidate.seed, last_seed_step + 1) <= last_seed_step]
+    kept = {candidate.task for candidate in known}
+    return known, [candidate.task for candidate in included if candidate.task not in kept]
 
 
 def probes_of(state: PoolState, rules: Rules) -> list[str]:

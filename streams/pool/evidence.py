@@ -42,12 +42,14 @@ class SealedStep:
 
 @dataclass(slots=True)
 class SealLog:
-    """Sealed steps and selections by step. closed: the last step whose selection is in."""
+    """Sealed steps and selections by step. closed: the last step whose selection is in. selected: every seed ever
+    selected, and the step that selected it."""
 
     next_offset: int = 0
     closed: int = 0
     steps: dict[int, SealedStep] = field(default_factory=dict)
     selections: dict[int, SelectionClosed] = field(default_factory=dict)
+    selected: dict[str, int] = field(default_factory=dict)
     assembly: Assembly = field(default_factory=Assembly)
 
     def evolve(self, offset: int, event: Any) -> None:
@@ -62,6 +64,7 @@ class SealLog:
                 if event.step == self.closed + 1 and self.complete(event.step):
                     self.closed = event.step
                     self.selections[event.step] = event
+                    self.selected |= {seed.seed: event.step for seed in event.seeds}
             case _:
                 raise TypeError(f"rods.seals carries no {type(event).__name__}")
 
@@ -89,7 +92,7 @@ class SealLog:
         Raises ValueError where a seal or a selection is missing.
         """
         if epoch == 0:
-            return Evidence(0, "", {}, {})
+            return Evidence(0, "", {}, {}, {})
         steps = [step for step in sorted(self.steps) if self.steps[step].epoch == epoch and step <= last_step]
         expected = list(range(steps[0], last_step + 1)) if steps else []
         if not steps or steps != expected or last_step > self.closed or not all(map(self.complete, steps)):
@@ -100,6 +103,7 @@ class SealLog:
             self.selections[last_step].digest,
             {group.task: group for group in groups if Purpose(group.purpose).measured},
             self.steps[last_step].states(),
+            self.selected,
         )
 
     def forget_before(self, epoch: int, seed_step: int) -> None:
@@ -113,9 +117,11 @@ class SealLog:
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """What a boundary decides on: the epoch's sealed group per task, every task's state after its last step, and the
-    digest of its last selection."""
+    digest of its last selection. selected: seeds and the steps that selected them, at least those of every step that
+    the boundary includes; None: whoever asks has not read them, and takes every candidate for one of theirs."""
 
     epoch: int
     selection_digest: str
     groups: Mapping[str, SealedGroup]
     states: Mapping[str, TaskState]
+    selected: Mapping[str, int] | None = None

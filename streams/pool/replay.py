@@ -1,7 +1,7 @@
 """The pool recomputed from an archive: the same fold and the same decisions, from the log alone."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -77,11 +77,16 @@ class ReplayedPool:
 
 
 def pool_at(
-    pool: Iterable[tuple[int, Any]], seals: Callable[[BoundaryOpened], Iterable[tuple[int, Any]]], epoch: int
+    pool: Iterable[tuple[int, Any]],
+    seals: Callable[[BoundaryOpened], Iterable[tuple[int, Any]]],
+    epoch: int,
+    *,
+    whole: bool,
 ) -> ReplayedPool | None:
     """The pool after an epoch, from the events of `rods.pool` with their offsets (None: no event) up to there; None
-    where the log does not close that boundary. Only this boundary is decided again, over the epoch's seals and
-    selections, which are asked for once. Raises ValueError where they are not those that the boundary names."""
+    where the log does not close that boundary. Only this boundary is decided again, over the seals and selections that
+    are asked for once: all of them, or, unless `whole`, those of the epoch, which do not tell what was selected before.
+    Raises ValueError where they are not those that the boundary names."""
     state, decided = PoolState(), None
     for offset, event in pool:
         if event is None:
@@ -89,20 +94,25 @@ def pool_at(
             continue
         state = evolve(state, offset, event)
         if isinstance(event, BoundaryOpened) and event.epoch == epoch and state.boundary is event and state.cut:
-            log = _epoch_seals(seals(event)) if epoch else SealLog()
-            decided = decide_boundary(state.cut, event, log.evidence(epoch, event.last_step), event.generation)
+            evidence = _read(seals(event) if epoch else ()).evidence(epoch, event.last_step)
+            if epoch and not whole:
+                evidence = replace(evidence, selected=None)
+            decided = decide_boundary(state.cut, event, evidence, event.generation)
         if decided is not None and isinstance(event, PoolMaterialized) and state.materialized is event:
             return ReplayedPool(event, decided.materialized, state)
     return None
 
 
-def _epoch_seals(seals: Iterable[tuple[int, Any]]) -> SealLog:
-    """A log that begins with the first step of the given events."""
+def _read(seals: Iterable[tuple[int, Any]]) -> SealLog:
+    """A log that begins with the first step of the given events, and keeps the seals of its last epoch."""
     log = SealLog()
     for offset, event in seals:
         if event is not None:
             log.closed = log.closed or event.step - 1
+            closed = log.closed
             log.evolve(offset, event)
+            if log.closed > closed:
+                log.forget_before(log.steps[log.closed].epoch, log.closed)
     return log
 
 

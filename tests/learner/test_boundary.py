@@ -9,11 +9,13 @@ from tests.streams.pool.build import evidence, first_pool, folded, group, opened
 OPEN = rules(inject_share="1")
 
 
-def raised(*groups: SealedGroup, chosen: Rules = OPEN, injects: bool = False) -> list[str]:
+def raised(
+    *groups: SealedGroup, chosen: Rules = OPEN, injects: bool = False, selected: dict[str, int] | None = None
+) -> list[str]:
     state = first_pool(chosen, "a", "b")
     state = folded([*([variant("a", "x"), settled("a")] if injects else []), opened(1, chosen)], state)
     assert state.cut is not None and state.boundary is not None
-    found = evidence(1, *groups)
+    found = evidence(1, *groups, selected=selected)
     decision = decide_boundary(state.cut, state.boundary, found, 1)
     return [alarm.kind for alarm in alarms(decision, found, chosen, state.boundary, 1)]
 
@@ -28,6 +30,10 @@ def test_nothing_to_inject_is_starvation() -> None:
 
 def test_no_task_at_the_boundary_is_depletion() -> None:
     assert raised(group("a", 20), group("b", 0), injects=True) == ["depletion"]
+
+
+def test_a_variant_of_a_seed_that_was_never_selected_is_told() -> None:
+    assert raised(group("a", 10), injects=True, selected={}) == ["unselected", "starvation"]
 
 
 def test_a_static_pool_raises_nothing() -> None:

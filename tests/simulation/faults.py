@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from schemas.topics import Topic
+from tests.simulation.outcomes import made_up
 from tests.simulation.wire import FromTheFuture
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Faults:
             self.repeat,
             self.commit_ahead,
             self.fail_commit,
+            self.make_up,
         ]
         decisive: list[Callable[[], None]] = [self.deadline, self.deadline, self.operate, self.future]
         self._kinds = everywhere if world.schedule.exact else everywhere + decisive
@@ -132,6 +134,12 @@ class Faults:
         if places:
             place = rng.choice(places)
             self.world.put_raw(place, rng.choice(log.records[place]))
+
+    def make_up(self) -> None:
+        """Somebody writes a variant of a seed that nobody selected."""
+        rng = self.world.rng
+        variant = made_up(rng.randrange(100), rng.randrange(4), rng.randrange(5))
+        self.world.put((Topic.POOL, 0), variant)
 
     def commit_ahead(self) -> None:
         """The framework commits past events in flight, and the group begins anew behind them."""

@@ -11,6 +11,7 @@ import streams.assembly
 import streams.measure.agent
 import streams.measure.close
 import streams.measure.fold
+import streams.pool.decide
 import streams.pool.fold
 import streams.seal_log
 import streams.select.agent
@@ -22,6 +23,7 @@ from streams.assembly import Assembled, Assembly
 from streams.measure.outcome import Outcome, outcome_of
 from streams.measure.state import Evolved, MeasureState
 from streams.measure.zones import after_group
+from streams.pool.state import Candidate, PoolState
 from streams.recovery import Recovery, recover
 from streams.select.fold import Selected, SelectState
 from streams.session import Session
@@ -46,6 +48,7 @@ _result = streams.measure.fold._result
 _barrier = streams.measure.fold._barrier
 _selection = streams.select.fold._selection
 _superseded = streams.pool.fold._superseded
+_queue_of = streams.pool.decide.queue_of
 
 
 def last_result_wins(state: MeasureState, offset: int, event: RolloutFinished) -> Evolved:
@@ -138,6 +141,10 @@ def nobody_is_superseded(state: Any, event: Any) -> bool:
     return False
 
 
+def every_candidate_is_of_a_seed(cut: PoolState, last_seed_step: int, _: Any) -> tuple[list[Candidate], list[str]]:
+    return _queue_of(cut, last_seed_step, None)
+
+
 def no_seeds_again(session: Session, committed: Committed) -> None:
     """A worker does not write the seeds of a selection that it finds in the log."""
     if session.select is not None:
@@ -163,5 +170,6 @@ MUTANTS = (
     Mutant("N - 1 seals make a step", ((SELECT, "_propose", propose_early),)),
     Mutant("one chunk makes a seal", ((SELECT, "assemble", first_chunk_is_the_seal),)),
     Mutant("the pool takes events of older learners", ((POOL, "_superseded", nobody_is_superseded),)),
+    Mutant("the pool takes variants of no seed", ((streams.pool.decide, "queue_of", every_candidate_is_of_a_seed),)),
     Mutant("a restart does not write seeds again", adjust=no_seeds_again),
 )

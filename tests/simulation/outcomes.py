@@ -85,6 +85,15 @@ def misshapen(result: RolloutFinished, roll: float) -> RolloutFinished:
     return replace(result, **other[int(roll * len(other))])
 
 
+def made_up(number: int, epoch: int, step: int) -> VariantVerified:
+    """A variant that is not of a seed."""
+    made = definition("", f"made-up-{number}", 1, CATEGORIES[0], "task-0")
+    digest = content_digest(made)
+    made = replace(made, task=variant_id("made-up", digest))
+    event = VariantVerified("made-up", epoch, step, 0, made, digest)
+    return stamp(event, run_id=RUN, occurred_at=5, producer=Producer.SYNTHESIS)
+
+
 def synthesised(seed: BoundarySeedSelected, salt: str = "") -> list[Any]:
     """What an answer to a seed writes, in order: its variants and the settlement."""
     rolls = dice("synthesis", seed.seed, salt)

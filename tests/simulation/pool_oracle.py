@@ -26,13 +26,13 @@ from tests.simulation.oracle import Seal, Selection, Task, sha
 
 @dataclass
 class Pool:
-    """members: task to (original, epoch it came in); queue: task to (epoch, step, rank, task); gone: task to
+    """members: task to (original, epoch it came in); waiting: task to (epoch, step, rank, task, seed); gone: task to
     [rule, since, probed, original]."""
 
     contents: dict[str, str] = field(default_factory=dict)
     heldout: set[str] = field(default_factory=set)
     members: dict[str, tuple[bool, int]] = field(default_factory=dict)
-    waiting: dict[str, tuple[int, int, int, str]] = field(default_factory=dict)
+    waiting: dict[str, tuple[int, int, int, str, str]] = field(default_factory=dict)
     gone: dict[str, tuple[str, int, int, bool]] = field(default_factory=dict)
     settled: set[str] = field(default_factory=set)
     orders: dict[str, str] = field(default_factory=dict)
@@ -102,7 +102,7 @@ def boundaries_of(events: list[Any], seals: list[Seal], selections: list[Selecti
             task = event.definition.task
             if task not in state.contents and event.seed not in state.settled:
                 state.contents[task] = content_of(event.definition)
-                state.waiting[task] = (event.epoch, event.step, event.rank, task)
+                state.waiting[task] = (event.epoch, event.step, event.rank, task, event.seed)
         elif isinstance(event, SeedSettled):
             state.settled.add(event.seed)
         elif isinstance(event, OperatorDecided) and event.decision_id not in done:
@@ -225,8 +225,9 @@ def decide(cut: Pool, opened: BoundaryOpened, seals: list[Seal], selections: lis
     space = min(share, room())
     known = {now.contents[task] for task in [*cut.members, *cut.gone, *cut.heldout]}
     order = sorted(place for place in cut.waiting.values() if place[1] <= opened.last_seed_step)
-    for *_, task in order:
-        if cut.contents[task] in known or task in unwanted:
+    selected = {seed[0] for s in selections if s.step <= opened.last_seed_step for seed in s.seeds}
+    for *_, task, seed in order:
+        if seed not in selected or cut.contents[task] in known or task in unwanted:
             continue
         known.add(cut.contents[task])
         if space > 0:

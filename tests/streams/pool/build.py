@@ -1,6 +1,6 @@
 """Builders of what a boundary decides on, and the plain way to fold a pool's log."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from schemas.epochs import LearnerStarted
@@ -118,10 +118,17 @@ def window(name: str, slots: Sequence[int | None]) -> WindowGroup:
     return WindowGroup(f"g-{name}", len(live), sum(live), sum(turns * turns for turns in live), TURNS)
 
 
-def evidence(epoch: int, *groups: SealedGroup, before: Iterable[TaskState] = ()) -> Evidence:
-    """The epoch's groups; before: the states of tasks that were not measured in it."""
+def evidence(
+    epoch: int,
+    *groups: SealedGroup,
+    before: Iterable[TaskState] = (),
+    selected: Mapping[str, int] | None = None,
+) -> Evidence:
+    """The epoch's groups; before: the states of tasks that were not measured in it. selected: seeds to steps; None:
+    whatever the pool's log claims."""
     states = {state.task: state for state in before} | {group.task: group.state for group in groups}
-    return Evidence(epoch, f"digest-{epoch}" if epoch else "", {group.task: group for group in groups}, states)
+    named = f"digest-{epoch}" if epoch else ""
+    return Evidence(epoch, named, {group.task: group for group in groups}, states, selected)
 
 
 def decided(
@@ -131,12 +138,14 @@ def decided(
     *groups: SealedGroup,
     before: Iterable[TaskState] = (),
     last_seed_step: int = 99,
+    selected: Mapping[str, int] | None = None,
 ) -> BoundaryDecision:
     """The decision of a boundary that the newest learner opens on the state."""
     generation = max(1, state.generation)
     state = folded([opened(epoch, chosen, last_seed_step, generation)], state)
     assert state.cut is not None and state.boundary is not None
-    return decide_boundary(state.cut, state.boundary, evidence(epoch, *groups, before=before), generation)
+    found = evidence(epoch, *groups, before=before, selected=selected)
+    return decide_boundary(state.cut, state.boundary, found, generation)
 
 
 def closed(

@@ -179,6 +179,18 @@ def test_variants_of_seeds_behind_the_last_included_step_wait_for_the_next_bound
     assert injected(decided(state, 2, OPEN)) == [late.definition.task]
 
 
+def test_a_variant_of_a_seed_that_no_included_step_selected_is_passed_over_for_good() -> None:
+    honest, early, made_up = variant("a", "x", step=1), variant("b", "y", step=1), variant("c", "z", step=0)
+    facts = [made_up, early, honest, settled("a", 1), settled("b", 1)]
+    state = folded(facts, first_pool(rules(inject_share="0"), "a", "b", "c"))
+    selected = {honest.seed: 1, early.seed: 2}
+    decision = decided(state, 1, OPEN, last_seed_step=1, selected=selected)
+    assert injected(decision) == [honest.definition.task]
+    assert decision.unselected == (made_up.definition.task, early.definition.task)
+    after = folded([opened(1, OPEN, last_seed_step=1), *decision.events()], state)
+    assert after.candidates == {}
+
+
 def test_content_that_is_or_was_in_the_pool_waits_or_is_held_out_never_comes_in() -> None:
     state = first_pool(OPEN, "a", "b", "gone", others=[registered("h", "heldout")])
     state, _ = closed(state, 1, OPEN, group("gone", 20, high=1))

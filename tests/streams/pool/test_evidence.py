@@ -130,6 +130,15 @@ def test_earlier_epochs_are_forgotten_but_for_selections_whose_seeds_are_still_a
     assert (log.steps, log.selections) == ({}, {})
 
 
+def test_what_was_ever_selected_is_evidence_of_every_boundary_to_come() -> None:
+    log = log_of(*epoch_of_two_steps(), *epoch_of_two_steps(3, 2))
+    log.forget_before(2, seed_step=2)
+    selected = log.evidence(2, 4).selected
+    assert selected is not None
+    assert sorted(selected.values()) == [1, 2, 2, 3, 4, 4]
+    assert log.evidence(0, 0).selected == {}
+
+
 @given(st.permutations(range(4)), st.lists(st.integers(0, 3), max_size=3))
 def test_neither_the_order_of_partitions_nor_deliveries_again_change_the_evidence(
     order: list[int], again: list[int]

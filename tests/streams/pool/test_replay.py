@@ -89,6 +89,13 @@ def test_a_decision_that_is_not_in_the_log_shows(monkeypatch: pytest.MonkeyPatch
     assert not second.agrees
 
 
+def test_a_variant_of_a_seed_that_nobody_selected_shows_where_it_was_injected(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool, seals = recorded_run()
+    _, second = replayed(monkeypatch, pool, [*seals[:-1], selection(1, "b", digest="digest-1")])
+    assert not second.agrees
+    assert (second.recorded.injected, second.recomputed.injected) == (1, 0)
+
+
 def test_a_boundary_whose_selection_is_another_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     pool, seals = recorded_run()
     other = [*seals[:-1], replace(seals[-1], digest="other")]
