@@ -1,4 +1,4 @@
-"""``rods audit verify``: is the log whole, and is every record in it an event that could be?"""
+"""``rods audit verify``: is a log whole, in an archive or on a cluster, and is every record an event that could be?"""
 
 import json
 from collections.abc import Iterator
@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rods.cli.run_log import Json, archive_folder, audit_errors
+from rods.cli.run_log import Broker, Json, Prefix, Run, audit_errors, open_log, say
+from rods.errors import UserError
 
 if TYPE_CHECKING:
     from streams.audit.verify import Progress, Verification, Witness
 
 
 def verify(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="a run folder, or an archive folder")],
+    run: Run = None,
     show_all: Annotated[bool, typer.Option("--all", help="every fault, not the first alone")] = False,
     heads: Annotated[
         Path | None, typer.Option("--heads", help="heads of this archive that were kept elsewhere")
@@ -25,20 +26,31 @@ def verify(
         Path | None, typer.Option("--public-key", help="of whoever signed the heads, those given or the archive's own")
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", min=0, help="processes; 0: one a core")] = 0,
+    broker: Broker = None,
+    prefix: Prefix = "rods.",
     as_json: Json = False,
 ) -> None:
     """Checks chains, files, offsets, schemas and the values of every event. Exit code 1: something is wrong."""
     import os
 
+    from streams.audit.source import ArchiveSource, ClusterSource
     from streams.audit.verify import verify_archive
+    from streams.audit.verify_cluster import verify_cluster
 
-    with audit_errors(), _progress() as progress:
-        result = verify_archive(archive_folder(run), jobs or os.cpu_count() or 1, _witness(heads, public_key), progress)
+    if broker and (heads or public_key):
+        raise UserError("heads are those of an archive; name its folder instead of --broker")
+    source = open_log(run, broker, prefix)
+    with audit_errors(), _progress("records" if broker else "bytes") as progress:
+        if isinstance(source, ClusterSource):
+            result = verify_cluster(source, progress)
+        else:
+            assert isinstance(source, ArchiveSource)
+            result = verify_archive(source.folder, jobs or os.cpu_count() or 1, _witness(heads, public_key), progress)
     if as_json:
         typer.echo(json.dumps(document(result)))
     else:
         for line in lines(result, show_all):
-            typer.echo(line)
+            say(line)
     if not result.sound:
         raise typer.Exit(1)
 
@@ -59,15 +71,17 @@ def document(result: "Verification") -> dict[str, Any]:
         "cuts": result.cuts,
         "set_aside": [asdict(back) for back in result.set_aside],
         "heads": result.heads,
+        "chained": result.chained,
         "faults": [fault.as_json() for fault in result.faults],
     }
 
 
 def lines(result: "Verification", show_all: bool) -> Iterator[str]:
     """The result for a person."""
+    where = f"{result.segments} segments of {result.partitions} partitions, {result.cuts} cuts"
     yield (
         f"run {result.run or 'unknown'}: {result.records} records of {result.attempts} attempts "
-        f"in {result.segments} segments of {result.partitions} partitions, {result.cuts} cuts"
+        f"in {where if result.chained else f'{result.partitions} partitions of a live log'}"
     )
     if result.repeated:
         yield f"{result.repeated} events were delivered again, which changes nothing"
@@ -78,8 +92,9 @@ def lines(result: "Verification", show_all: bool) -> Iterator[str]:
     for back in result.set_aside:
         yield f"{back.folder}: a return to cut {back.cut} set aside {back.records} records in {back.segments} segments"
     if result.sound:
-        yield "no fault: chains, files, offsets, schemas and values hold"
-        yield _vouching(result.heads)
+        checked = "chains, files, offsets" if result.chained else "offsets"
+        yield f"no fault: {checked}, schemas and values hold"
+        yield _vouching(result.heads) if result.chained else "a live log has no chain; an archive of it has"
         return
     count = len(result.faults)
     yield "1 fault:" if count == 1 else f"{count} faults:" if show_all else f"{count} faults; the first:"
@@ -103,12 +118,13 @@ def _witness(heads: Path | None, public_key: Path | None) -> "Witness":
 
 
 @contextmanager
-def _progress() -> Iterator["Progress"]:
+def _progress(unit: str) -> Iterator["Progress"]:
     """A bar on stderr."""
     from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+    from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn
 
-    columns = (TextColumn("verifying"), BarColumn(), DownloadColumn())
+    count = DownloadColumn() if unit == "bytes" else MofNCompleteColumn()
+    columns = (TextColumn("verifying"), BarColumn(), count, TextColumn("" if unit == "bytes" else unit))
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("verify", total=None)

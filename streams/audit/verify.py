@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from schemas.codec import AVRO_FOLDER, decode_plain
-from schemas.errors import SchemaError
+from schemas.codec import AVRO_FOLDER
 from schemas.topics import Topic
 from streams.archive.cut import CUTS, Cut, cut_of, place_name
 from streams.archive.errors import ArchiveError
@@ -30,9 +29,11 @@ from streams.archive.heads import HEADS, Heads, parse_heads
 from streams.archive.read import archived_partitions, read_partition
 from streams.archive.segment import Segment
 from streams.audit.errors import AuditError
+from streams.audit.source import ArchiveSource
 from streams.audit.verify_fault import Fault, FaultKind
 from streams.audit.verify_heads import archive_fault, compare_heads, compare_signature, places_of, uncovered
 from streams.audit.verify_identity import Expected
+from streams.audit.verify_known import Named, named, refused
 from streams.audit.verify_manifest import PartitionPlace, PartitionScan, scan_partition
 from streams.audit.verify_payload import PayloadCounts, compare_payloads
 from streams.audit.verify_record import Counts
@@ -58,7 +59,8 @@ class Witness:
 class Verification:
     """What an archive came to. repeated: events told more than once, which delivery allows. refused: poison that the
     dead letters tell of. trajectories: those that results name, and that the archive holds. set_aside: by returns to a
-    cut, oldest first. run: empty where the log does not say."""
+    cut, oldest first. run: empty where the log does not say. chained: whether its bytes are held to a chain, as those
+    of an archive are."""
 
     run: str = ""
     partitions: int = 0
@@ -72,6 +74,7 @@ class Verification:
     cuts: int = 0
     set_aside: tuple[SetAsideCount, ...] = ()
     heads: str = "none"
+    chained: bool = True
     faults: list[Fault] = field(default_factory=list)
 
     @property
@@ -102,17 +105,9 @@ def verify_archive(
     return result
 
 
-def run_of(archive: Path) -> tuple[str | None, int | None]:
+def run_of(archive: Path) -> Named:
     """The run and its N, as the first events of the log say; None where they cannot be read."""
-    run = partitions = None
-    with suppress(ArchiveError, SchemaError):
-        for record in read_partition(archive, Topic.EPOCHS, 0):
-            kind, _, event = decode_plain(record.value or b"")
-            run = run or event["envelope"]["run_id"]
-            if kind == "EpochOpened":
-                partitions = event["partitions"]
-                break
-    return run, partitions if partitions and 0 < partitions <= 100_000 else None
+    return named(ArchiveSource(archive))
 
 
 def _places(archive: Path, partitions: int | None, faults: list[Fault]) -> list[PartitionPlace]:
@@ -135,14 +130,14 @@ def _read_segments(
     result: Verification,
     progress: Progress | None,
 ) -> None:
-    refused = _refused(archive)
+    known = refused(ArchiveSource(archive))
     jobs = []
     for scan in scans:
         result.faults += scan.faults
         place = scan.place
         wanted = Expected(place.topic, place.partition, expected.run, expected.partitions)
-        known = frozenset(refused.get((place.topic, place.partition), ()))
-        jobs += [SegmentJob(place, segment, wanted, known) for segment in scan.present]
+        poison = known.get((place.topic, place.partition), frozenset())
+        jobs += [SegmentJob(place, segment, wanted, poison) for segment in scan.present]
     total = sum(job.segment.size for job in jobs)
     ids = array("Q")
     payloads: dict[PartitionPlace, list[tuple[Segment, bytes]]] = {}
@@ -213,18 +208,6 @@ def _chunks(jobs: Iterable[SegmentJob]) -> Iterator[list[SegmentJob]]:
             chunk = []
     if chunk:
         yield chunk
-
-
-def _refused(archive: Path) -> dict[tuple[Topic, int], set[tuple[int, str]]]:
-    """What the dead letters tell of, by partition: offset and sha256."""
-    refused: dict[tuple[Topic, int], set[tuple[int, str]]] = {}
-    with suppress(ArchiveError, SchemaError):
-        for record in read_partition(archive, Topic.DEAD_LETTERS, 0):
-            event = decode_plain(record.value or b"").record
-            topic = next((topic for topic in Topic if event["topic"].endswith(topic.value)), None)
-            if topic is not None:
-                refused.setdefault((topic, event["partition"]), set()).add((event["offset"], event["sha256"]))
-    return refused
 
 
 def _cuts(archive: Path, scans: list[PartitionScan], result: Verification) -> tuple[Cut, ...]:
