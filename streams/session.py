@@ -12,6 +12,7 @@ from typing import Any
 
 from streams.measure.state import MeasureState
 from streams.select.fold import PlacedSeed, SelectState
+from streams.skim import RECENT
 
 
 @dataclass(slots=True)
@@ -31,7 +32,10 @@ class MeasurePosition:
 class SelectPosition:
     """`rods.seals`. recovered: offsets below it were folded before the session began; seeds: those of each selection
     among them, to be written again where its offset is delivered and so was never committed. latest: those of the
-    newest selection, where its offset is committed; they are written again too, since a commit may have run ahead."""
+    newest selections whose offset is committed, `RECENT` of them at most. They are written again at the start: the
+    agent acknowledges a selection after its seeds, but the framework also commits past the first offset where it has
+    committed nothing, and the group's offsets can be set by anybody. A selection waits for its seeds only while the
+    worker that has read it lives, so that more than a few wait for theirs where as many workers died in a row."""
 
     state: SelectState
     recovered: int
@@ -43,8 +47,8 @@ class SelectPosition:
     def after(cls, state: SelectState, seeds: Mapping[int, tuple[PlacedSeed, ...]], committed: int) -> "SelectPosition":
         """state, seeds: what the log says up to now. committed: the next offset of the group."""
         kept = {offset: planted for offset, planted in seeds.items() if offset >= committed}
-        newest = max(seeds, default=-1)
-        return cls(state, state.next_offset, kept, () if newest in kept else seeds.get(newest, ()))
+        recent = sorted(seeds.keys() - kept.keys())[-RECENT:]
+        return cls(state, state.next_offset, kept, tuple(seed for offset in recent for seed in seeds[offset]))
 
 
 @dataclass(slots=True)

@@ -1,8 +1,8 @@
 """Passing over `rods.seals` without decoding what a fold would let go of again. Pure.
 
 Select keeps of a closed step its digest and who its seeds were, so the groups in its seals, most of the topic, need not
-be read. What is kept undecoded are the seals from the newest closed step on; folded after the skim, they give the state
-of a fold that read everything, but for its counts of repeated events.
+be read. What is kept undecoded are the seals from the `RECENT` newest closed steps on; folded after the skim, they give
+the state of a fold that read everything, but for its counts of repeated events, and the seeds of those steps.
 """
 
 from collections.abc import Iterator
@@ -13,6 +13,9 @@ from schemas.codec import HEADER_BYTES, decode, kind_of_frame
 from schemas.errors import UndecodableError
 from schemas.seals import PartitionSealed, SelectionClosed
 from streams.select.fold import SelectState, readable
+
+RECENT = 8
+"""Steps whose seeds whoever takes over selecting can write again."""
 
 
 class SealHead(NamedTuple):
@@ -46,16 +49,17 @@ def _longs(data: bytes, position: int, count: int) -> Iterator[int]:
 
 class _Kept(NamedTuple):
     offset: int
+    step: int
     head: SealHead | None
     frame: bytes
 
 
 @dataclass(slots=True)
 class Skim:
-    """What select needs of the log so far. before: as of the selection before the newest one."""
+    """What select needs of the log so far. before: as of the selection before the recent ones."""
 
     before: SelectState = field(default_factory=SelectState)
-    newest: SelectionClosed | None = None
+    recent: list[SelectionClosed] = field(default_factory=list)
     kept: list[_Kept] = field(default_factory=list)
     next_offset: int = 0
 
@@ -74,7 +78,7 @@ class Skim:
     @property
     def closed(self) -> int:
         """The last step with a selection."""
-        return self.newest.step if self.newest else self.before.closed
+        return self.recent[-1].step if self.recent else self.before.closed
 
     def frames(self) -> Iterator[tuple[int, bytes]]:
         """What is left to fold, by offset, on top of `before`."""
@@ -83,16 +87,16 @@ class Skim:
 
     def _seal(self, offset: int, head: SealHead, frame: bytes) -> None:
         if head.step > self.closed:
-            self.kept.append(_Kept(offset, head, frame))
+            self.kept.append(_Kept(offset, head.step, head, frame))
 
     def _selection(self, offset: int, event: SelectionClosed, frame: bytes) -> None:
         if event.step != self.closed + 1 or not self._whole(event.step) or not readable(event):
             return
-        if self.newest is not None:
-            self.before = after(self.before, self.newest)
-        self.newest = event
-        self.kept = [kept for kept in self.kept if kept.head is not None and kept.head.step >= event.step]
-        self.kept.append(_Kept(offset, None, frame))
+        self.recent.append(event)
+        if len(self.recent) > RECENT:
+            self.before = after(self.before, self.recent.pop(0))
+        self.kept = [kept for kept in self.kept if kept.step >= self.recent[0].step]
+        self.kept.append(_Kept(offset, event.step, None, frame))
 
     def _whole(self, step: int) -> bool:
         """Whether every partition has every chunk of its seal of a step."""

@@ -30,7 +30,7 @@ class SelectAgent:
         self._known = known
 
     async def resume(self, position: SelectPosition) -> None:
-        """Proposes what the log shows as selected by nobody yet, and writes the newest committed seeds again."""
+        """Proposes what the log shows as selected by nobody yet, and writes the latest committed seeds again."""
         if position.state.proposed is not None:
             await self._outbox.post(Topic.SEALS, 0, self._run_key, position.state.proposed)
         await self._plant(position.latest)

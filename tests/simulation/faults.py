@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from schemas.seals import SelectionClosed
 from schemas.topics import Topic
+from tests.simulation.log import SEALS, Place
 from tests.simulation.outcomes import made_up
 from tests.simulation.wire import FromTheFuture
 
@@ -22,6 +24,7 @@ class Faults:
         self.world = world
         self.left = world.schedule.faults
         self._commit_fails = False
+        self._doomed = 0
         everywhere: list[Callable[[], None]] = [
             self.kill_worker,
             self.kill_worker,
@@ -40,6 +43,7 @@ class Faults:
             self.commit_ahead,
             self.fail_commit,
             self.make_up,
+            self.doom_selectors,
         ]
         decisive: list[Callable[[], None]] = [self.deadline, self.deadline, self.operate, self.future]
         self._kinds = everywhere if world.schedule.exact else everywhere + decisive
@@ -143,12 +147,28 @@ class Faults:
 
     def commit_ahead(self) -> None:
         """The framework commits past events in flight, and the group begins anew behind them."""
-        world, partition = self.world, self.world.rng.randrange(self.world.log.partitions)
-        place = (Topic.ROLLOUTS, partition)
-        offset = world.group.committed.get(place, 0) + world.rng.randint(1, 5)
-        world.group.committed[place] = min(offset, world.log.end(place))
-        world.trace("-: %s is committed up to %d, whatever is sealed", place, world.group.committed[place])
+        world, number = self.world, self.world.rng.randrange(self.world.log.partitions + 1)
+        place = (Topic.ROLLOUTS, number) if number < world.log.partitions else SEALS
+        self._commit(place, world.group.committed.get(place, 0) + world.rng.randint(1, 5))
         world.rebalance()
+
+    def _commit(self, place: Place, offset: int) -> None:
+        committed = self.world.group.committed
+        committed[place] = min(offset, self.world.log.end(place))
+        self.world.trace("-: %s is committed up to %d, whatever is done", place, committed[place])
+
+    def doom_selectors(self) -> None:
+        """The next two workers whose selection reaches the log die of it, and the commits run ahead of their seeds."""
+        self._doomed = 2
+
+    def sealed(self, sender: str, value: object) -> None:
+        """Looks at what has reached the seals."""
+        if not self._doomed or sender not in self.world.workers:
+            return
+        if isinstance(self.world.wire.read(value), SelectionClosed):
+            self._doomed -= 1
+            self._commit(SEALS, self.world.log.end(SEALS))
+            self.world.kill_worker(sender)
 
     def fail_commit(self) -> None:
         """The next commit does not reach the broker; its worker tries again."""

@@ -16,6 +16,7 @@ import streams.pool.fold
 import streams.seal_log
 import streams.select.agent
 import streams.select.fold
+import streams.session
 from schemas.rollouts import BarrierReached, RolloutFinished
 from schemas.seals import PartitionSealed
 from schemas.topics import Topic
@@ -26,7 +27,7 @@ from streams.measure.zones import after_group
 from streams.pool.state import Candidate, PoolState
 from streams.recovery import Recovery, recover
 from streams.select.fold import Selected, SelectState
-from streams.session import Session
+from streams.session import SelectPosition, Session
 from tests.simulation.log import Place
 from tests.simulation.wire import Patch
 
@@ -125,6 +126,13 @@ async def seeds_after_the_ack(self: Any, stream: Any, event: Any) -> None:
 select_take = streams.select.agent.SelectAgent.take
 
 
+async def commits_are_trusted(self: Any, position: SelectPosition) -> None:
+    await select_resume(self, replace(position, latest=()))
+
+
+select_resume = streams.select.agent.SelectAgent.resume
+
+
 def propose_early(state: SelectState) -> Selected:
     seals = state.seals.get(state.closed + 1, {})
     if state.proposed is not None or not seals or len(seals) < next(iter(seals.values())).partitions - 1:
@@ -172,4 +180,6 @@ MUTANTS = (
     Mutant("the pool takes events of older learners", ((POOL, "_superseded", nobody_is_superseded),)),
     Mutant("the pool takes variants of no seed", ((streams.pool.decide, "queue_of", every_candidate_is_of_a_seed),)),
     Mutant("a restart does not write seeds again", adjust=no_seeds_again),
+    Mutant("a committed selection has its seeds", ((SELECT_AGENT, "resume", commits_are_trusted),)),
+    Mutant("all committed selections but the newest have their seeds", ((streams.session, "RECENT", 1),)),
 )

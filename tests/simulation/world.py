@@ -110,6 +110,8 @@ class World:
             return False
         send = self.network.take(key)
         send.offset = self._append(key[0], key[1], send.value)
+        if key[1] == SEALS:
+            self.faults.sealed(key[0], send.value)
         if self.rng.random() < self.schedule.retries:
             self._append(key[0], key[1], send.value)
         return True

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import streams.skim
 from schemas.codec import AVRO_FOLDER, encode
 from schemas.errors import UndecodableError
 from schemas.seals import PartitionSealed, SelectionClosed
 from streams.seal_log import SealLog
 from streams.select.fold import SelectState, evolve
-from streams.skim import SealHead, Skim, seal_head
+from streams.skim import RECENT, SealHead, Skim, seal_head
 from tests.streams.select.test_fold import log, partition_seals
 
 SEALS = [seal for pair in zip(partition_seals(0, 2, 5), partition_seals(1, 2, 5), strict=True) for seal in pair]
@@ -37,17 +38,19 @@ def decisive(found: SealLog) -> SelectState:
     return replace(found.select, duplicate=0, alarms=0)
 
 
-def agree(frames: list[bytes], cut: int) -> None:
+def agree(frames: list[bytes], cut: int, recent: int = RECENT) -> None:
     whole, part = folded(frames), skimmed(frames, cut)
     assert decisive(part) == decisive(whole)
     assert part.seeds.items() <= whole.seeds.items()
     assert {offset for offset in whole.seeds if offset >= cut} <= set(part.seeds)
-    assert max(whole.seeds, default=-1) in {-1, *part.seeds}
+    assert set(sorted(whole.seeds)[-recent:]) <= set(part.seeds)
 
 
+@pytest.mark.parametrize("recent", [1, 2, RECENT])
 @pytest.mark.parametrize("cut", range(len(log(SEALS)) + 1))
-def test_a_skim_may_end_anywhere(cut: int) -> None:
-    agree([encode(event) for event in log(SEALS)], cut)
+def test_a_skim_may_end_anywhere(cut: int, recent: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams.skim, "RECENT", recent)
+    agree([encode(event) for event in log(SEALS)], cut, recent)
 
 
 @given(st.data())
