@@ -6,8 +6,11 @@ be sent to them. A source has a fixed end: what is written while it is read is n
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from queue import Full, Queue
+from threading import Event, Thread
 from typing import Any, NamedTuple, Protocol
 
 from schemas.codec import decode
@@ -20,6 +23,8 @@ from streams.archive.partition import partition_folder
 from streams.archive.read import archived_partitions, read_partition
 from streams.audit.errors import AuditError
 from streams.log_reader import LogError, LogRecord, LogTail, end_offsets
+
+_BATCHES_AHEAD = 4
 
 DOWNSTREAM_FIRST = (
     Topic.POOL,
@@ -106,24 +111,59 @@ class ClusterSource:
 
     def records(self, topic: Topic, partition: int, start: int = 0) -> Iterator[LogRecord]:
         place = (topic.named(self.prefix), partition)
-        with asyncio.Runner() as runner:
-            try:
-                tail = runner.run(_opened(self.broker, place, start))
-                try:
-                    while tail.positions[place] < self.ends[place]:
-                        for record in runner.run(tail.poll(0.2)):
-                            if record.offset < self.ends[place]:
-                                yield record
-                finally:
-                    runner.run(tail.__aexit__(None, None, None))
-            except LogError as error:
-                raise AuditError(str(error)) from error
+        pump = _Pump(self.broker, place, range(start, self.ends[place]))
+        Thread(target=pump.run, daemon=True).start()
+        try:
+            while isinstance(batch := pump.batches.get(), list):
+                yield from batch
+            if isinstance(batch, LogError):
+                raise AuditError(str(batch)) from batch
+            if batch is not None:
+                raise batch
+        finally:
+            pump.left.set()
 
     def end(self, topic: Topic, partition: int) -> int:
         return self.ends.get((topic.named(self.prefix), partition), 0)
 
     def place(self, topic: Topic, partition: int, offset: int) -> str:
         return f"{topic.named(self.prefix)}/{partition} at offset {offset}"
+
+
+class _Pump:
+    """Reads a partition in a thread of its own, a few batches ahead; None ends them, an exception says why.
+
+    A reader that is left half-way is closed wherever Python finds it, which may be inside a running event loop: all it
+    may do there is to set `left`.
+    """
+
+    def __init__(self, broker: Broker, place: tuple[str, int], offsets: range) -> None:
+        self._broker, self._place, self._offsets = broker, place, offsets
+        self.batches: Queue[list[LogRecord] | Exception | None] = Queue(maxsize=_BATCHES_AHEAD)
+        self.left = Event()
+
+    def run(self) -> None:
+        ending: Exception | None = None
+        try:
+            asyncio.run(self._read())
+        except Exception as error:  # noqa: BLE001  it is raised where the records are taken
+            ending = error
+        self._put(ending)
+
+    async def _read(self) -> None:
+        start, end = self._offsets.start, self._offsets.stop
+        async with LogTail(self._broker, {self._place: start or None}) as tail:
+            while tail.positions[self._place] < end and not self.left.is_set():
+                batch = [record for record in await tail.poll(0.2) if record.offset < end]
+                if batch:
+                    self._put(batch)
+
+    def _put(self, batch: list[LogRecord] | Exception | None) -> None:
+        """Waits for room, as long as somebody reads."""
+        while not self.left.is_set():
+            with suppress(Full):
+                self.batches.put(batch, timeout=0.1)
+                return
 
 
 class Placed(NamedTuple):
@@ -160,11 +200,6 @@ def topic_events(source: LogSource, topic: Topic) -> Iterator[tuple[int, Placed]
     for partition in source.partitions(topic):
         for placed in events(source, topic, partition):
             yield partition, placed
-
-
-async def _opened(broker: Broker, place: tuple[str, int], start: int) -> LogTail:
-    """A tail that stands at an offset, or at the oldest there is."""
-    return await LogTail(broker, {place: start or None}).__aenter__()
 
 
 async def _ends(broker: Broker, prefix: str) -> dict[tuple[str, int], int]:

@@ -1,7 +1,7 @@
 """One port, two adapters: an archive folder, and the topics of a live cluster that hold the same records."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -68,6 +68,13 @@ def test_a_source_begins_where_it_is_asked_to(source: LogSource) -> None:
 
 def test_a_source_can_be_left_before_its_end(source: LogSource) -> None:
     assert next(iter(events(source, Topic.SEALS, 0))).offset == 0
+
+
+async def test_a_reader_that_is_left_half_way_is_closed_inside_another_loop(source: LogSource) -> None:
+    reader = source.records(Topic.SEALS, 0)
+    assert next(reader).offset == 0
+    assert isinstance(reader, Generator)
+    reader.close()
 
 
 def test_a_partition_that_is_not_there_has_no_end(source: LogSource) -> None:
