@@ -77,6 +77,20 @@ KINDS: dict[Topic, frozenset[str]] = {
     Topic.DEAD_LETTERS: frozenset({"EventRefused"}),
 }
 
+DOWNSTREAM_FIRST: tuple[Topic, ...] = (
+    Topic.DEAD_LETTERS,
+    Topic.POOL,
+    Topic.SYNTHESIS,
+    Topic.SEEDS,
+    Topic.SEALS,
+    Topic.MEASUREMENTS,
+    Topic.ROLLOUTS,
+    Topic.TRAJECTORIES,
+    Topic.ASSIGNMENTS,
+    Topic.EPOCHS,
+)
+"""Ends taken in this order give a cut in which every decision stands with what it was decided on."""
+
 
 def murmur2(data: bytes) -> int:
     """Kafka's 32-bit murmur2 (seed 0x9747b28c), unsigned."""

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from schemas.connection import Broker
 from schemas.rules import canonical_json
-from schemas.topics import Topic
+from schemas.topics import DOWNSTREAM_FIRST, Topic
 from streams.archive.errors import ArchiveError
 from streams.archive.manifest import newest_entry, sync_folder
 from streams.archive.partition import partition_folder
@@ -25,18 +25,6 @@ from streams.log_reader import Place, end_offsets
 CUTS = "cuts.jsonl"
 _LOCK = "cuts.lock"
 _POLL_SECONDS = 0.05
-DOWNSTREAM_FIRST: tuple[Topic, ...] = (
-    Topic.DEAD_LETTERS,
-    Topic.POOL,
-    Topic.SYNTHESIS,
-    Topic.SEEDS,
-    Topic.SEALS,
-    Topic.MEASUREMENTS,
-    Topic.ROLLOUTS,
-    Topic.TRAJECTORIES,
-    Topic.ASSIGNMENTS,
-    Topic.EPOCHS,
-)
 
 
 @dataclass(frozen=True, slots=True)

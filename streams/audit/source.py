@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 from schemas.codec import decode
 from schemas.connection import Broker
 from schemas.errors import UndecodableError, UnknownFingerprintError
-from schemas.topics import Topic
+from schemas.topics import DOWNSTREAM_FIRST, Topic
 from streams.archive.errors import ArchiveError
 from streams.archive.manifest import read_manifest
 from streams.archive.partition import partition_folder
@@ -25,20 +25,6 @@ from streams.audit.errors import AuditError
 from streams.log_reader import LogError, LogRecord, LogTail, end_offsets
 
 _BATCHES_AHEAD = 4
-
-DOWNSTREAM_FIRST = (
-    Topic.POOL,
-    Topic.SYNTHESIS,
-    Topic.SEEDS,
-    Topic.SEALS,
-    Topic.MEASUREMENTS,
-    Topic.ROLLOUTS,
-    Topic.TRAJECTORIES,
-    Topic.ASSIGNMENTS,
-    Topic.EPOCHS,
-    Topic.DEAD_LETTERS,
-)
-"""Ends taken in this order give a cut in which every decision stands with what it was decided on."""
 
 
 class LogSource(Protocol):

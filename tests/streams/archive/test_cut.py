@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from rods.broker import EmbeddedBroker, create_topics
-from schemas.topics import Topic
-from streams.archive.cut import CUTS, DOWNSTREAM_FIRST, read_cuts, read_ends, record_cut, take_cut
+from schemas.topics import DOWNSTREAM_FIRST, Topic
+from streams.archive.cut import CUTS, read_cuts, read_ends, record_cut, take_cut
 from streams.archive.errors import ArchiveError
 from streams.archive.partition import PartitionArchive
 from streams.archive.worker import ArchiveSettings, archive_until
