@@ -107,7 +107,10 @@ def _explained(error: Exception, connection: Connection, address: str) -> _Refus
 
 
 def _silent(address: str) -> str:
-    return f"no Kafka broker answers at {address}; start one there or choose --broker embedded or --broker kafka"
+    return (
+        f"no Kafka broker answers at {address}; start one there, or name another with --broker "
+        "(`rods run` starts its own with --broker embedded or kafka)"
+    )
 
 
 def _hung_up(connection: Connection, address: str) -> str:

@@ -24,6 +24,7 @@ from rods.errors import UserError
 from schemas.connection import Mechanism, Security
 from schemas.rules import Rules
 from schemas.topics import DEFAULT_PREFIX
+from schemas.wrong_setting import name_of, wrong_setting
 
 PRESETS = Path(__file__).parent / "presets"
 WARM_START = Path(__file__).resolve().parents[1] / "examples" / "warm-start"
@@ -137,7 +138,8 @@ def load_settings(file: Path | None = None, flags: Mapping[str, Any] | None = No
             files = [InitSettingsSource(settings_cls, init_kwargs=layer) for layer in layers]
             return (init_settings, env_settings, *files)
 
-    given = merged(given, {"rules": {"source": tasks}})
+    if isinstance(given.get("rules", {}), Mapping):
+        given = merged(given, {"rules": {"source": tasks}})
     connection = given.get("connection")
     if isinstance(connection, Mapping) and "password" in connection:
         raise UserError(f"a password does not belong on a command line, where all may read it; set {PASSWORD_VARIABLE}")
@@ -211,10 +213,9 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 def _one_sentence(error: ValidationError) -> str:
     first = error.errors()[0]
-    name = ".".join(str(part) for part in first["loc"]) or "the settings"
     if first["type"] == "extra_forbidden":
-        return f"there is no setting {name}; there are {', '.join(_beside(first['loc']))}"
-    return f"the setting {name} is not valid: {first['msg'].lower()}"
+        return f"there is no setting {name_of(error)}; there are {', '.join(_beside(first['loc']))}"
+    return wrong_setting(error)
 
 
 def _beside(place: tuple[int | str, ...]) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from schemas.rules import Rules
+from schemas.wrong_setting import wrong_setting
 from streams.audit.errors import AuditError
 
 REDECIDED: Mapping[str, frozenset[str]] = {
@@ -53,9 +54,7 @@ def _overlaid(text: str, assignments: tuple[tuple[str, str, str], ...]) -> str:
     try:
         return Rules.model_validate(document).canonical()
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "the rules"
-        raise AuditError(f"the setting {where} is not valid: {first['msg'].lower()}") from error
+        raise AuditError(wrong_setting(error)) from error
 
 
 def _assignment(text: str) -> tuple[str, str, str]:
@@ -67,8 +66,17 @@ def _assignment(text: str) -> tuple[str, str, str]:
         return "", name, value
     if not dot or field not in REDECIDED.get(group, frozenset()):
         known = ", ".join(f"{group}.{field}" for group in REDECIDED for field in sorted(REDECIDED[group]))
-        raise AuditError(
-            f"{name[:80]} cannot be tried out on recorded rollouts, which it would have changed; what can: {known}, "
-            "curriculum"
-        )
+        shaping = f"{name} cannot be tried out on recorded rollouts, which it would have changed; what can"
+        wrong = shaping if _exists(name) else f"there is no setting {name[:80]!r}; what can be tried out"
+        raise AuditError(f"{wrong}: {known}, curriculum")
     return group, field, value
+
+
+def _exists(name: str) -> bool:
+    """Whether the rules have such a setting; a group of them is none."""
+    fields: Mapping[str, Any] = Rules.model_fields
+    for part in name.split("."):
+        if part not in fields:
+            return False
+        fields = getattr(fields[part].annotation, "model_fields", {})
+    return not fields

@@ -76,10 +76,23 @@ def test_a_task_file_or_a_path_into_the_package_has_the_workbenchs_preset() -> N
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        ({"rules": {"rollout": {"k": 1}}}, r"the setting rules\.rollout\.k is not valid: input should be greater"),
+        ({"rules": {"rollout": {"k": 1}}}, r"the setting rules\.rollout\.k must be at least 2, not 1$"),
+        ({"rules": {"rollout": {"k": "1.5"}}}, r"the setting rules\.rollout\.k must be a whole number, not '1\.5'$"),
+        ({"rules": {"rollout": "many"}}, r"the setting rules\.rollout must be a group of settings, not 'many'$"),
+        ({"rules": {"measure": {"alpha_low": "low"}}}, r"the setting rules\.measure\.alpha_low must be a number, not"),
+        (
+            {"rules": {"measure": {"alpha_low": "0.9"}}},
+            r"the setting rules\.measure: alpha_low must not exceed",
+        ),
+        ({"rules": {"select": {"rank_by": "x"}}}, r"the setting rules.select.rank_by must be 'phi' or 'variance', not"),
+        ({"rules": {"pool": {"retire": "x"}}}, r"the setting rules\.pool\.retire must be true or false, not 'x'$"),
+        ({"rules": "3"}, "the setting rules must be a group of settings, not '3'$"),
+        ({"partitions": "9" * 5000}, r"the setting partitions must be a whole number, not '9{80}'$"),
+        ({"connection": {"username": {"a": 1}}}, "the setting connection.username must be a text, not a group"),
         ({"rules": {"pool": {"p_maxx": 1}}}, r"there is no setting rules\.pool\.p_maxx; there are .*\.p_max,"),
-        ({"partitions": "many"}, "the setting partitions is not valid"),
-        ({"prefix": "a b"}, "the setting prefix is not valid"),
+        ({"partitions": "many"}, "the setting partitions must be a whole number, not 'many'"),
+        ({"prefix": "a b"}, "the setting prefix must match .*, not 'a b'"),
+        ({"prefix": "\x1b[2J"}, "the setting prefix must match"),
     ],
 )
 def test_a_wrong_setting_is_named_in_one_sentence(flags: dict[str, object], sentence: str) -> None:

@@ -100,8 +100,16 @@ def test_a_patience_of_two_would_have_avoided_the_evictions_at_a_first_bad_visit
     assert sum(one.avoided for one in decided(GOLDEN / "windowed")) == 0, "its patience is two already"
 
 
+def test_a_setting_that_is_not_there_is_named_with_those_that_are() -> None:
+    for assignment in ("measure.beta=1", "nope=1", "a.b.c=1", "measure=1"):
+        with pytest.raises(
+            AuditError, match=r"there is no setting '[a-z.]+'; what can be tried out: measure.alpha_high"
+        ):
+            decided(GOLDEN / "retiring", assignment)
+
+
 def test_what_shapes_the_rollouts_cannot_be_tried_out() -> None:
-    for assignment in ("rollout.k=4", "pool.probes_per_epoch=3", "seed=2", "synthesis.replans=1", "measure.beta=1"):
+    for assignment in ("rollout.k=4", "pool.probes_per_epoch=3", "seed=2", "synthesis.replans=1"):
         with pytest.raises(AuditError, match="cannot be tried out on recorded rollouts"):
             Overlay.parse([assignment])
     with pytest.raises(AuditError, match="given as name=value"):
