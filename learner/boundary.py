@@ -65,9 +65,12 @@ def last_seed_step(rules: Rules, last_step: int) -> int:
 def alarms(
     decision: BoundaryDecision, evidence: Evidence, rules: Rules, boundary: BoundaryOpened, generation: int
 ) -> Sequence[AlarmRaised]:
-    """Unselected: variants of seeds that were never selected. Starvation: nothing comes in. Depletion: no task of the
-    epoch was at the boundary. They never stop training."""
+    """Contradiction: derived facts came twice and differed. Unselected: variants of seeds that were never selected.
+    Starvation: nothing comes in. Depletion: no task of the epoch was at the boundary. They never stop training."""
     raised = []
+    if evidence.contradicted:
+        detail = f"{evidence.contradicted} seals or selections say something else than the first of their kind"
+        raised.append(("contradiction", detail))
     if decision.unselected:
         count = len(decision.unselected)
         raised.append(("unselected", f"passed over {count} variants of seeds that no selection names"))

@@ -74,8 +74,10 @@ def _wire(app: faust.App, settings: StreamsSettings) -> None:
     select_outbox = Outbox(app, settings.prefix)
     known = KnownSeals()
     metrics = StreamsMetrics(partial(_standings, app, gate, settings))
-    measure = MeasureAgent(gate, outbox, settings.prefix, partial(_arrivals, settings), metrics.sealed, known)
-    select = SelectAgent(gate, select_outbox, settings.prefix, known)
+    measure = MeasureAgent(
+        gate, outbox, settings.prefix, partial(_arrivals, settings), metrics.sealed, known, metrics.noticed
+    )
+    select = SelectAgent(gate, select_outbox, settings.prefix, known, metrics.noticed)
     assigned = _Assigned(app, settings, gate, measure, select, metrics)
     app.on_partitions_revoked.connect(assigned.revoke, weak=False)
     app.on_partitions_assigned.connect(assigned.assign, weak=False)

@@ -13,6 +13,7 @@ from prometheus_client.registry import Collector
 
 from schemas.rollouts import FailureReason
 from schemas.seals import PartitionSealed
+from streams.notices import Notice
 
 BATCHES = (1, 8, 32, 128, 512, 2048, 8192)
 SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -40,6 +41,9 @@ class StreamsMetrics:
         self._missing = self._counter("missing", "groups that a barrier expected and that were absent")
         self._refused = self._counter("refused", "events that no fold takes: dead letters and unexpected groups")
         self._failed = self._counter("failed_slots", "attempts without a reward, by reason", ["reason"])
+        self._notices = self._counter("notices", "events passed over that an operator should hear of", ["notice"])
+        for notice in Notice:
+            self._notices.labels(notice)
         self._batch = Histogram(
             "rods_streams_batch_events", "events that one seal covers", buckets=BATCHES, registry=self.registry
         )
@@ -57,6 +61,10 @@ class StreamsMetrics:
     def took(self, stream: str) -> None:
         """An event was dealt with by a stream."""
         self._events.labels(stream).inc()
+
+    def noticed(self, notice: Notice) -> None:
+        """A stream passed something over."""
+        self._notices.labels(notice).inc()
 
     def sealed(self, chunks: Iterable[PartitionSealed], covered: int) -> None:
         """A seal was acknowledged that covers so many events."""

@@ -18,6 +18,7 @@ from streams.errors import OffsetGapError
 from streams.known_seals import KnownSeals
 from streams.measure.fold import evolve, skip
 from streams.measure.state import Evolved, Refusal
+from streams.notices import Notice, Notify, silent
 from streams.outbox import Outbox
 from streams.session import Gate, MeasurePosition
 
@@ -53,6 +54,7 @@ class MeasureAgent:
         refetch: Refetch | None = None,
         sealed: Observe = lambda *_: None,
         known: KnownSeals | None = None,
+        notify: Notify = silent,
     ) -> None:
         self._gate = gate
         self._outbox = outbox
@@ -60,6 +62,7 @@ class MeasureAgent:
         self._refetch = refetch
         self._sealed = sealed
         self._known = known
+        self._notify = notify
 
     async def take(self, stream: Any, event: Any) -> None:
         """Takes a delivered event. Raises OffsetGapError where one before it is nowhere to be had."""
@@ -108,9 +111,12 @@ class MeasureAgent:
             return False
         except UnknownFingerprintError as error:
             position.stopped = True
+            self._notify(Notice.UNKNOWN_SCHEMA)
             _log.error("%s/%s stops at offset %s: %s", arrived.topic, arrived.partition, arrived.offset, error)
             return False
         evolved = evolve(position.state, arrived.offset, decoded)
+        if evolved.state.counts.superseded > position.state.counts.superseded:
+            self._notify(Notice.SUPERSEDED)
         position.state = evolved.state
         return await self._execute(position, arrived, evolved, live)
 

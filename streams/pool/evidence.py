@@ -43,7 +43,8 @@ class SealedStep:
 @dataclass(slots=True)
 class SealLog:
     """Sealed steps and selections by step. closed: the last step whose selection is in. selected: every seed ever
-    selected, and the step that selected it."""
+    selected, and the step that selected it. contradicted: epoch to second facts that say something else than the first;
+    they change nothing."""
 
     next_offset: int = 0
     closed: int = 0
@@ -51,6 +52,7 @@ class SealLog:
     selections: dict[int, SelectionClosed] = field(default_factory=dict)
     selected: dict[str, int] = field(default_factory=dict)
     assembly: Assembly = field(default_factory=Assembly)
+    contradicted: dict[int, int] = field(default_factory=dict)
 
     def evolve(self, offset: int, event: Any) -> None:
         """Takes the event at `offset`; offsets already seen and second facts of a key change nothing."""
@@ -65,17 +67,26 @@ class SealLog:
                     self.closed = event.step
                     self.selections[event.step] = event
                     self.selected |= {seed.seed: event.step for seed in event.seeds}
+                elif event.step in self.selections:
+                    self._repeated(event, self.selections[event.step].digest)
             case _:
                 raise TypeError(f"rods.seals carries no {type(event).__name__}")
 
     def _sealed(self, chunk: PartitionSealed) -> None:
         known = self.steps.get(chunk.step)
-        if chunk.step <= self.closed or (known is not None and chunk.partition in known.seals):
+        if known is not None and chunk.partition in known.seals:
+            self._repeated(chunk, known.seals[chunk.partition].digest)
+            return
+        if chunk.step <= self.closed:
             return
         self.assembly, seal = assemble(self.assembly, chunk)
         if seal is not None:
             step = self.steps.setdefault(seal.step, SealedStep(seal.epoch, seal.step))
             step.seals[seal.partition] = seal
+
+    def _repeated(self, event: PartitionSealed | SelectionClosed, first: str) -> None:
+        if event.digest != first:
+            self.contradicted[event.epoch] = self.contradicted.get(event.epoch, 0) + 1
 
     def complete(self, step: int) -> bool:
         """Whether every seal of a step is in."""
@@ -104,6 +115,7 @@ class SealLog:
             {group.task: group for group in groups if Purpose(group.purpose).measured},
             self.steps[last_step].states(),
             self.selected,
+            self.contradicted.get(epoch, 0),
         )
 
     def forget_before(self, epoch: int, seed_step: int) -> None:
@@ -118,10 +130,12 @@ class SealLog:
 class Evidence:
     """What a boundary decides on: the epoch's sealed group per task, every task's state after its last step, and the
     digest of its last selection. selected: seeds and the steps that selected them, at least those of every step that
-    the boundary includes; None: whoever asks has not read them, and takes every candidate for one of theirs."""
+    the boundary includes; None: whoever asks has not read them, and takes every candidate for one of theirs.
+    contradicted: the epoch's second seals and selections that say something else, for an alarm; they decide nothing."""
 
     epoch: int
     selection_digest: str
     groups: Mapping[str, SealedGroup]
     states: Mapping[str, TaskState]
     selected: Mapping[str, int] | None = None
+    contradicted: int = 0

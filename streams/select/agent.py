@@ -13,6 +13,7 @@ from schemas.errors import UndecodableError, UnknownFingerprintError
 from schemas.topics import Topic
 from streams.dead_letters import refusal, refused_bytes
 from streams.known_seals import KnownSeals
+from streams.notices import Notice, Notify, silent
 from streams.outbox import Outbox
 from streams.select.fold import PlacedSeed, evolve, skip
 from streams.session import Gate, SelectPosition
@@ -23,11 +24,14 @@ _log = logging.getLogger(__name__)
 class SelectAgent:
     """One stream over the one partition of `rods.seals`."""
 
-    def __init__(self, gate: Gate, outbox: Outbox, run_key: str, known: KnownSeals | None = None) -> None:
+    def __init__(
+        self, gate: Gate, outbox: Outbox, run_key: str, known: KnownSeals | None = None, notify: Notify = silent
+    ) -> None:
         self._gate = gate
         self._outbox = outbox
         self._run_key = run_key
         self._known = known
+        self._notify = notify
 
     async def resume(self, position: SelectPosition) -> None:
         """Proposes what the log shows as selected by nobody yet, and writes the latest committed seeds again."""
@@ -47,6 +51,7 @@ class SelectAgent:
             await self._fold(position, message)
         except UnknownFingerprintError as error:
             position.stopped = True
+            self._notify(Notice.UNKNOWN_SCHEMA)
             _log.error("%s stops at offset %s: %s", message.topic, message.offset, error)
             return
         await self._outbox.settled()
@@ -68,6 +73,7 @@ class SelectAgent:
             return
         selected = evolve(position.state, message.offset, event)
         if selected.state.alarms > position.state.alarms:
+            self._notify(Notice.CONTRADICTED)
             _log.error(
                 "offset %s of %s contradicts what stands before it; the first counts", message.offset, message.topic
             )

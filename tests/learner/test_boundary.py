@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from learner.boundary import alarms, last_seed_step
@@ -10,12 +12,16 @@ OPEN = rules(inject_share="1")
 
 
 def raised(
-    *groups: SealedGroup, chosen: Rules = OPEN, injects: bool = False, selected: dict[str, int] | None = None
+    *groups: SealedGroup,
+    chosen: Rules = OPEN,
+    injects: bool = False,
+    selected: dict[str, int] | None = None,
+    contradicted: int = 0,
 ) -> list[str]:
     state = first_pool(chosen, "a", "b")
     state = folded([*([variant("a", "x"), settled("a")] if injects else []), opened(1, chosen)], state)
     assert state.cut is not None and state.boundary is not None
-    found = evidence(1, *groups, selected=selected)
+    found = replace(evidence(1, *groups, selected=selected), contradicted=contradicted)
     decision = decide_boundary(state.cut, state.boundary, found, 1)
     return [alarm.kind for alarm in alarms(decision, found, chosen, state.boundary, 1)]
 
@@ -34,6 +40,10 @@ def test_no_task_at_the_boundary_is_depletion() -> None:
 
 def test_a_variant_of_a_seed_that_was_never_selected_is_told() -> None:
     assert raised(group("a", 10), injects=True, selected={}) == ["unselected", "starvation"]
+
+
+def test_seals_that_contradict_the_first_are_told() -> None:
+    assert raised(group("a", 10), injects=True, contradicted=2) == ["contradiction"]
 
 
 def test_a_static_pool_raises_nothing() -> None:

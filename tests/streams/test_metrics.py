@@ -3,6 +3,7 @@ from dataclasses import replace
 from prometheus_client.exposition import generate_latest
 
 from streams.metrics import Standing, StreamsMetrics
+from streams.notices import Notice
 from tests.streams.rollout_log import barrier, expected, folded, result
 
 
@@ -16,7 +17,8 @@ def test_a_seal_tells_what_was_late_duplicate_missing_refused_and_failed() -> No
         result("a", (1, None, 2, 0)),
         result("a"),
         result("wrong", k=9),
-        barrier(expected("a"), expected("gone")),
+        result("b", (9, 1, 2, 0)),
+        barrier(expected("a"), expected("b"), expected("gone")),
         result("a"),
         barrier(step=2),
     ]
@@ -29,7 +31,15 @@ def test_a_seal_tells_what_was_late_duplicate_missing_refused_and_failed() -> No
     assert value(metrics, "rods_streams_missing_total") == 1
     assert value(metrics, "rods_streams_refused_total") == 1
     assert value(metrics, "rods_streams_failed_slots_total", reason="timeout") == 1
+    assert value(metrics, "rods_streams_failed_slots_total", reason="impossible") == 1
     assert value(metrics, "rods_streams_batch_events_sum") == 8
+
+
+def test_what_an_operator_should_hear_of_is_counted_from_zero() -> None:
+    metrics = StreamsMetrics()
+    metrics.noticed(Notice.SUPERSEDED)
+    counted = {notice: value(metrics, "rods_streams_notices_total", notice=notice) for notice in Notice}
+    assert counted == {Notice.SUPERSEDED: 1, Notice.CONTRADICTED: 0, Notice.UNKNOWN_SCHEMA: 0}
 
 
 def test_a_reason_from_the_log_never_becomes_a_label() -> None:

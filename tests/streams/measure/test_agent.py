@@ -11,16 +11,18 @@ from streams import outbox
 from streams.errors import OffsetGapError
 from streams.measure.agent import Arrived, MeasureAgent
 from streams.measure.state import MeasureState
+from streams.notices import Notice
 from streams.outbox import BURST_SECONDS
 from streams.session import MeasurePosition, Session
 from tests.streams.live_stream import Live, delivery
-from tests.streams.rollout_log import barrier, expected, result
+from tests.streams.rollout_log import barrier, expected, result, started
 
 
 class Measure(Live):
     def __init__(self, state: MeasureState | None = None, *, sealed: int = 0) -> None:
         super().__init__(Session(1, {0: MeasurePosition(state or MeasureState(0), sealed)}, None))
-        self.agent = MeasureAgent(self.gate, self.outbox, "rods.")
+        self.notices: list[Notice] = []
+        self.agent = MeasureAgent(self.gate, self.outbox, "rods.", notify=self.notices.append)
 
     async def take(self, offset: int, event: Any, *, generation: int = 1, partition: int = 0) -> None:
         arrived = delivery(Topic.ROLLOUTS, offset, event, generation=generation, partition=partition)
@@ -153,8 +155,15 @@ async def test_an_unknown_fingerprint_stops_the_partition() -> None:
     live = Measure()
     await live.take(0, b"\xc3\x01" + b"12345678" + b"body")
     await live.take(1, barrier())
-    assert live.session.measure[0].stopped
+    assert live.session.measure[0].stopped and live.notices == [Notice.UNKNOWN_SCHEMA]
     assert live.producer.sent == [] and live.stream.acked == []
+
+
+async def test_events_of_an_older_learner_are_told() -> None:
+    live = Measure()
+    for offset, event in enumerate([started(2), barrier(expected(), generation=1), result()]):
+        await live.take(offset, event)
+    assert live.notices == [Notice.SUPERSEDED]
 
 
 async def test_poison_goes_to_the_dead_letters_once_and_is_acknowledged_with_the_seal() -> None:

@@ -45,6 +45,13 @@ def test_a_step_is_complete_once_every_partition_is_sealed() -> None:
     assert log.complete(1) and not log.complete(2)
 
 
+def test_second_facts_that_say_something_else_are_counted_by_epoch() -> None:
+    first = epoch_of_two_steps()
+    log = log_of(*first, *first, replace(first[0], digest="other"), replace(first[2], digest="other"))
+    assert log.evidence(1, 2).contradicted == 2
+    assert log.evidence(1, 2).groups == log_of(*first).evidence(1, 2).groups
+
+
 def test_a_seal_in_chunks_counts_once_all_are_in(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second, third = chunks(monkeypatch, "a", "b", "c")
     log = log_of(third, first)

@@ -1,9 +1,11 @@
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from schemas.seals import PartitionSealed, SelectionClosed
 from schemas.topics import Topic
+from streams.notices import Notice
 from streams.select.agent import SelectAgent
 from streams.select.fold import PlacedSeed, SelectState, evolve
 from streams.session import SelectPosition, Session
@@ -22,7 +24,8 @@ class Select(Live):
     ) -> None:
         self.position = SelectPosition(state or SelectState(), recovered, dict(seeds or {}))
         super().__init__(Session(1, {}, self.position))
-        self.agent = SelectAgent(self.gate, self.outbox, "rods.")
+        self.notices: list[Notice] = []
+        self.agent = SelectAgent(self.gate, self.outbox, "rods.", notify=self.notices.append)
 
     async def take(self, offset: int, event: Any, *, generation: int = 1) -> None:
         await self.agent.take(self.stream, delivery(Topic.SEALS, offset, event, generation=generation))
@@ -103,6 +106,14 @@ async def test_an_unknown_fingerprint_stops_the_stream() -> None:
     await live.take(0, b"\xc3\x01" + b"12345678" + b"body")
     await live.take(1, seal())
     assert live.position.stopped and live.producer.sent == [] and live.stream.acked == []
+    assert live.notices == [Notice.UNKNOWN_SCHEMA]
+
+
+async def test_a_second_seal_that_says_something_else_is_told_and_an_equal_one_is_not() -> None:
+    live = Select()
+    for offset, event in enumerate([seal(), seal(), replace(seal(), digest="other")]):
+        await live.take(offset, event)
+    assert live.notices == [Notice.CONTRADICTED]
 
 
 async def test_a_message_of_an_older_generation_is_dropped() -> None:
