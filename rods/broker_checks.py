@@ -55,7 +55,7 @@ async def examine_broker(connection: Connection, prefix: str, partitions: int) -
         async with _scratch(connection, prefix) as scratch:
             findings += [await _guarded(name, probe(scratch)) for name, probe in _PROBES.items()]
     except (KafkaError, UserError) as error:
-        return [*findings, Finding("topics", Health.BROKEN, str(error))]
+        return [*findings, Finding("topics", Health.BROKEN, in_words(error))]
     return [*findings, await _guarded("retention", _retention(connection, prefix, partitions))]
 
 
@@ -66,7 +66,15 @@ async def _guarded(name: str, probe: Awaitable[Finding]) -> Finding:
     except TimeoutError:
         return Finding(name, Health.BROKEN, f"no answer within {_PROBE_SECONDS:.0f} s")
     except (KafkaError, UserError, OSError, AssertionError) as error:
-        return Finding(name, Health.BROKEN, str(error) or type(error).__name__)
+        return Finding(name, Health.BROKEN, in_words(error))
+
+
+def in_words(error: Exception) -> str:
+    """Why something failed, for a person: what Kafka's numbered errors stand for, and anything else as it says."""
+    told = getattr(error, "description", None) if isinstance(error, KafkaError) else None
+    if told:
+        return f"{told[0].lower()}{told[1:].rstrip('.')}"
+    return str(error) or ("no answer" if isinstance(error, TimeoutError) else type(error).__name__)
 
 
 @asynccontextmanager
@@ -122,8 +130,7 @@ async def _transactions(scratch: _Scratch) -> Finding:
         async with asyncio.timeout(8):
             await _abort_one(scratch)
     except (KafkaError, TimeoutError) as error:
-        reason = str(error) or "no answer"
-        return Finding("transactions", Health.DEGRADED, f"none ({reason}); the loop needs none")
+        return Finding("transactions", Health.DEGRADED, f"none ({in_words(error)}); the loop needs none")
     return Finding("transactions", Health.FINE, "InitProducerId is answered, and a transaction aborts")
 
 

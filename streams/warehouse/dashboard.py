@@ -4,6 +4,7 @@ Requests under another host name are refused, so that no web page elsewhere can 
 events reaches the page as text only, and the page loads nothing but itself.
 """
 
+import json
 import math
 import secrets
 from datetime import datetime
@@ -15,7 +16,7 @@ from typing import Any
 from aiohttp import web
 
 from streams.warehouse.errors import WarehouseError
-from streams.warehouse.panels import PANELS
+from streams.warehouse.panels import EVALUATION, PANELS, STATUS
 from streams.warehouse.store import Warehouse
 
 LOOPBACK = "127.0.0.1"
@@ -36,6 +37,7 @@ class Dashboard:
         self._nonce = secrets.token_urlsafe(16)
         app = web.Application(middlewares=[_guard])
         app.router.add_get("/", self._page)
+        app.router.add_get("/run", self._run)
         app.router.add_get(r"/panels/{number:\d{1,3}}", self._panel)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
 
@@ -67,6 +69,10 @@ class Dashboard:
         )
         return web.Response(text=text, content_type="text/html", headers={"Content-Security-Policy": policy})
 
+    async def _run(self, _: web.Request) -> web.Response:
+        answer = await self._warehouse.query(STATUS, {"prefix": self._prefix})
+        return web.json_response(_status(*answer.rows[0]) if answer.rows else {})
+
     async def _panel(self, request: web.Request) -> web.Response:
         number = int(request.match_info["number"])
         if number >= len(PANELS):
@@ -78,11 +84,25 @@ class Dashboard:
             {
                 "title": panel.title,
                 "chart": panel.chart.value,
+                "needs": panel.needs,
                 "columns": answer.columns,
                 "rows": rows,
                 "panels": len(PANELS),
             }
         )
+
+
+def _status(run: str, opened: int | None, closed: int | None, step: int | None, rules: str) -> dict[str, Any]:
+    """Which run it is and how far. `without`: what its rules turn off, of what panels need."""
+    try:
+        told = json.loads(rules)
+        epochs, learner = told["epochs"], told["learner"]
+        evaluates = learner["evaluate_tasks"] > 0 and learner["evaluate_every"] > 0
+    except (ValueError, KeyError, TypeError):
+        epochs, evaluates = None, True
+    finished = closed is not None and closed == epochs
+    without = [] if evaluates else [EVALUATION]
+    return {"run": run, "epoch": opened, "epochs": epochs, "step": step, "finished": finished, "without": without}
 
 
 @web.middleware

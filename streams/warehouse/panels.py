@@ -1,7 +1,7 @@
 """What the dashboard shows: one list of (title, SQL, kind of chart), for the built-in page and for other dashboards.
 
 The one parameter is ``{prefix:String}``, the run's topic prefix. Charts take the columns in order: BARS and LINES x,
-series, value; TABLE any.
+series, value; TABLE any. `STATUS` says which run it is and how far.
 """
 
 from enum import StrEnum
@@ -15,9 +15,21 @@ class Chart(StrEnum):
 
 
 class Panel(NamedTuple):
+    """needs: what a run may do without, so that the panel stays empty; empty: nothing."""
+
     title: str
     sql: str
     chart: Chart
+    needs: str = ""
+
+
+EVALUATION = "evaluation"
+STATUS = """
+    SELECT argMax(run_id, offset) AS run, maxIf(epoch, kind = 'EpochOpened') AS opened,
+        maxIf(epoch, kind = 'EpochClosed') AS closed, maxIf(step, kind = 'StepOpened') AS step,
+        argMaxIf(JSONExtractString(body, 'rules'), offset, kind = 'EpochOpened') AS rules
+    FROM epochs FINAL WHERE topic = {prefix:String} || 'epochs' HAVING count() > 0
+"""
 
 
 PANELS: tuple[Panel, ...] = (
@@ -56,6 +68,7 @@ PANELS: tuple[Panel, ...] = (
         WHERE turns > 0 GROUP BY epoch, series ORDER BY epoch, series
         """,
         Chart.LINES,
+        EVALUATION,
     ),
     Panel(
         "Pool size and queue",

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from rods import charts as colours
 from rods.charts import charts
 from rods.report import report_page, write_report, write_summary, write_whole
 from rods.summary import EpochSummary, RunSummary, SummaryFold
 from schemas.envelope import stamp
+from streams.warehouse import dashboard
 from tests.rods.made_run import made_run, rejected
 
 HOSTILE = "<script>alert(1)</script>&\"' $x^$ {{ 7*7 }}"
@@ -45,6 +47,18 @@ def test_the_page_shows_figures_charts_lineage_and_settings() -> None:
     assert "seeds selected" in page
     assert "&#34;seed&#34;: 1" in page
     assert Tags(page).tags.count("svg") == 8
+
+
+def test_the_dashboard_has_the_reports_colours() -> None:
+    page = (Path(dashboard.__file__).with_name("dashboard.html")).read_text()
+    named = dict(re.findall(r"\b([A-Z]+) = \"(#[0-9a-f]{6})\"", page))
+    assert named == {name: getattr(colours, name) for name in named}
+    assert len(named) == 7
+
+
+def test_tables_scroll_where_they_do_not_fit() -> None:
+    page = report_page(summary(HOSTILE), {})
+    assert page.count("<table>") == len(re.findall(r'<div class="scroll">\s*<table>', page)) == 3
 
 
 def test_the_page_needs_nothing_beside_it_and_runs_nothing() -> None:

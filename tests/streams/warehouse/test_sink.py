@@ -17,13 +17,16 @@ import pytest
 from rods.broker import EmbeddedBroker, create_topics
 from schemas.catalogue import EVENT_TYPES
 from schemas.codec import MAGIC, encode
+from schemas.envelope import Producer, stamp
+from schemas.epochs import EpochClosed, EpochOpened, StepOpened
 from schemas.pool import PoolMaterialized
 from schemas.rollouts import TaskMeasured
+from schemas.rules import LearnerRules, Rules
 from schemas.topics import KINDS, Topic
 from streams.log_reader import log_producer, send, send_all
 from streams.warehouse.dashboard import Dashboard
 from streams.warehouse.errors import WarehouseError
-from streams.warehouse.panels import PANELS, Chart
+from streams.warehouse.panels import EVALUATION, PANELS, Chart
 from streams.warehouse.sink import WarehouseSettings, sink_until
 from streams.warehouse.store import Warehouse
 from streams.warehouse.tables import table_of
@@ -179,6 +182,32 @@ async def test_the_page_answers_with_panels_by_number_and_nothing_else(broker: s
         assert (await _get(f"{dashboard.address}panels/{len(PANELS)}"))[0] == 404
         assert (await _get(dashboard.address + "panels/select"))[0] == 404
         assert (await _get(dashboard.address, Host="attacker.example"))[0] == 403
+
+
+def _of_run(event: Any) -> Any:
+    return stamp(event, run_id="the-run", occurred_at=1, producer=Producer.LEARNER)
+
+
+async def test_the_page_says_which_run_it_shows_how_far_it_is_and_what_it_does_without(
+    broker: str, tmp_path: Path
+) -> None:
+    await create_topics(broker, "run.", 1)
+    settings = WarehouseSettings(broker, "run.", 1, f"chdb://{tmp_path}/ch")
+    rules = Rules(epochs=2, learner=LearnerRules(evaluate_tasks=0))
+    opened = [replace(events.sample(EpochOpened, "full"), epoch=n, rules=rules.canonical()) for n in (1, 2)]
+    begun = [*opened, replace(events.sample(StepOpened, "full"), epoch=2, step=7)]
+    await _sink_once(settings)
+    async with Warehouse(settings.dsn) as warehouse, Dashboard(warehouse, "run.", 0) as dashboard:
+        assert json.loads((await _get(dashboard.address + "run"))[1]) == {}
+    await _write(broker, "run.epochs", 0, [_of_run(event) for event in begun])
+    await _sink_once(settings)
+    expected = {"run": "the-run", "epoch": 2, "epochs": 2, "step": 7, "finished": False, "without": [EVALUATION]}
+    async with Warehouse(settings.dsn) as warehouse, Dashboard(warehouse, "run.", 0) as dashboard:
+        assert json.loads((await _get(dashboard.address + "run"))[1]) == expected
+    await _write(broker, "run.epochs", 0, [_of_run(replace(events.sample(EpochClosed, "full"), epoch=2))])
+    await _sink_once(settings)
+    async with Warehouse(settings.dsn) as warehouse, Dashboard(warehouse, "run.", 0) as dashboard:
+        assert json.loads((await _get(dashboard.address + "run"))[1]) == {**expected, "finished": True}
 
 
 async def test_a_dashboard_port_in_use_is_one_sentence(tmp_path: Path) -> None:
