@@ -113,20 +113,26 @@ def _serving(app: faust.App, settings: StreamsSettings, health: Health) -> Calla
 
 
 def _standings(app: faust.App, gate: Gate, settings: StreamsSettings) -> dict[Place, Progress]:
-    positions = _positions(gate, settings) or {}
     ends = app.monitor.tp_end_offsets
-    return {place: Progress(at, ends.get(TP(*place))) for place, at in positions.items()}
+    return {place: Progress(at, ends.get(TP(*place))) for place, (at, _) in _places(gate, settings).items()}
 
 
 def _positions(gate: Gate, settings: StreamsSettings) -> dict[Place, int] | None:
     """The next offset of every place that has not stopped for good; None while a rebalance is on."""
+    if gate.current is None:
+        return None
+    return {place: at for place, (at, stopped) in _places(gate, settings).items() if not stopped}
+
+
+def _places(gate: Gate, settings: StreamsSettings) -> dict[Place, tuple[int, bool]]:
+    """The next offset of every place, and whether it has stopped for good; empty while a rebalance is on."""
     session = gate.current
     if session is None:
-        return None
+        return {}
     rollouts, seals = (topic.named(settings.prefix) for topic in (Topic.ROLLOUTS, Topic.SEALS))
-    found = {(rollouts, p): at.state.next_offset for p, at in session.measure.items() if not at.stopped}
-    if session.select is not None and not session.select.stopped:
-        found[seals, 0] = session.select.state.next_offset
+    found = {(rollouts, p): (at.state.next_offset, at.stopped) for p, at in session.measure.items()}
+    if session.select is not None:
+        found[seals, 0] = (session.select.state.next_offset, session.select.stopped)
     return found
 
 

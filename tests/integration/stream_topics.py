@@ -94,9 +94,10 @@ def decoded(value: bytes) -> Any:
         return None
 
 
-def start_worker(address: str, partitions: int, folder: Path) -> "subprocess.Popen[bytes]":
+def start_worker(address: str, partitions: int, folder: Path, metrics_port: int = 0) -> "subprocess.Popen[bytes]":
     """The streams service as a process of its own."""
-    settings = f"StreamsSettings({address!r}, {PREFIX!r}, {partitions}, Path({str(folder)!r}))"
+    where = f"{address!r}, {PREFIX!r}, {partitions}, Path({str(folder)!r})"
+    settings = f"StreamsSettings({where}, metrics_port={metrics_port})"
     code = (
         "from pathlib import Path\nfrom streams.worker import *\nimport logging\nlogging.basicConfig(level='WARNING')\n"
     )

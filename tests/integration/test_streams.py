@@ -4,14 +4,16 @@ import asyncio
 import signal
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 
-from rods.broker import create_topics
+from rods.broker import claim_port, create_topics
 from schemas.codec import decode, encode
 from schemas.pool import EventRefused
 from schemas.rollouts import TaskMeasured
@@ -139,6 +141,44 @@ async def test_steps_are_measured_sealed_and_selected(topics: StreamTopics, star
     await assert_exact(topics, 3)
     assert stop_worker(worker) == 0
     assert await committed(topics) == await ends(topics)
+
+
+async def test_a_worker_tells_its_readiness_and_a_lag_that_grows_where_it_stopped(
+    topics: StreamTopics, tmp_path: Path
+) -> None:
+    port = claim_port(0)
+    worker = start_worker(topics.address, PARTITIONS, tmp_path / "streams", metrics_port=port)
+    try:
+        assert 503 in await polled(port, "/readyz", until=200)
+        await put_results(topics, 1)
+        await topics.put(b"\xc3\x01" + b"12345678" + b"of a newer writer", 1)
+        await topics.put_all([result(own(1)[0], step=1)] * 3, 1)
+        expect = ['notices_total{notice="unknown_schema"} 1.0', *(lag(p, 4 if p == 1 else 0) for p in range(4))]
+        shown = ""
+        while not all(line in shown for line in expect):
+            await asyncio.sleep(0.1)
+            shown = (await fetched(port, "/metrics"))[1]
+        assert (await fetched(port, "/healthz"))[0] == 200
+    finally:
+        assert stop_worker(worker) == 0
+
+
+def lag(partition: int, events: int) -> str:
+    return f'rods_streams_lag{{partition="{partition}",topic="{PREFIX}rollouts"}} {events}.0'
+
+
+async def polled(port: int, path: str, until: int) -> set[int]:
+    """The answers seen before the wanted one."""
+    seen: set[int] = set()
+    while until not in seen:
+        with suppress(aiohttp.ClientConnectionError):
+            seen.add((await fetched(port, path))[0])
+    return seen
+
+
+async def fetched(port: int, path: str) -> tuple[int, str]:
+    async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{port}{path}") as answer:
+        return answer.status, await answer.text()
 
 
 async def test_a_worker_killed_between_a_barrier_and_its_seal_loses_nothing(topics: StreamTopics, start: Start) -> None:
