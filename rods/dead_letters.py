@@ -1,12 +1,13 @@
 """What readers refused, as an operator sees it: listed from `rods.dead-letters`, and written back where it came from.
 
 A letter goes back only whole, and only to a topic keyed by task: the others have one writer each, whose fences a second
-would break. A replayed result comes behind its step's barrier, so that it is late: counted, and without effect. Bytes
-that are still unreadable are refused again, as a new letter.
+would break. A result goes back only once its step is closed, so that it comes behind the step's barrier and is late:
+counted, and without effect. Bytes that are still unreadable are refused again, as a new letter.
 """
 
 import hashlib
 from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -17,8 +18,10 @@ from rods.errors import UserError
 from rods.settings import Settings
 from rods.topic_admin import TopicAdmin
 from schemas.codec import decode
+from schemas.epochs import StepClosed
 from schemas.errors import SchemaError
 from schemas.pool import EventRefused
+from schemas.rollouts import BarrierReached, RolloutFinished
 from schemas.topics import Topic
 from streams.log_reader import log_producer, read_all
 
@@ -28,6 +31,7 @@ class Fate(StrEnum):
 
     REPLAYABLE = "replayable"
     CUT = "cut"
+    OPEN_STEP = "open_step"
     ONE_WRITER = "one_writer"
 
     @property
@@ -35,6 +39,7 @@ class Fate(StrEnum):
         return {
             Fate.REPLAYABLE: "",
             Fate.CUT: "only its first 64 KiB were kept",
+            Fate.OPEN_STEP: "its step is not closed yet, so that it would count; wait until it is",
             Fate.ONE_WRITER: "its topic has one writer, and that is no operator",
         }[self]
 
@@ -93,23 +98,45 @@ async def replay(settings: Settings, numbers: Iterable[int] | None) -> list[Repl
     return replayed
 
 
-def fate_of(event: EventRefused, prefix: str) -> Fate:
-    """What can be done with a refused record's bytes."""
+def fate_of(event: EventRefused, prefix: str, closed: int) -> Fate:
+    """What can be done with a refused record's bytes. closed: the last step that the run has closed."""
     if event.topic not in {topic.named(prefix) for topic in Topic if topic.by_task}:
         return Fate.ONE_WRITER
     whole = hashlib.sha256(event.value).hexdigest() == event.sha256
-    return Fate.REPLAYABLE if whole else Fate.CUT
+    if not whole:
+        return Fate.CUT
+    return Fate.OPEN_STEP if _step(event.value) > closed else Fate.REPLAYABLE
+
+
+def _step(value: bytes) -> int:
+    """The step that a result or a barrier belongs to; 0 for what belongs to none."""
+    try:
+        event = decode(value)
+    except SchemaError:
+        return 0
+    return event.step if isinstance(event, RolloutFinished | BarrierReached) else 0
+
+
+async def _last_closed(settings: Settings) -> int:
+    """The last step whose StepClosed is in the log: by then its barriers stand on every partition. 0: none."""
+    closed = 0
+    async for record in read_all(connection_of(settings), Topic.EPOCHS.named(settings.prefix), 0, start=None):
+        with suppress(SchemaError):
+            event = decode(record.value or b"")
+            closed = max(closed, event.step) if isinstance(event, StepClosed) else closed
+    return closed
 
 
 async def _letters(settings: Settings) -> AsyncIterator[Letter]:
     name = Topic.DEAD_LETTERS.named(settings.prefix)
+    closed = await _last_closed(settings)
     async for record in read_all(connection_of(settings), name, 0, start=None):
         try:
             event = decode(record.value or b"")
         except SchemaError:
             continue
         if isinstance(event, EventRefused):
-            yield Letter(record.offset, event, fate_of(event, settings.prefix))
+            yield Letter(record.offset, event, fate_of(event, settings.prefix, closed))
 
 
 def _asked_for(found: dict[int, Letter], number: int) -> Letter:

@@ -18,6 +18,8 @@ from schemas.pool import EventRefused
 from schemas.topics import Topic
 from streams.dead_letters import refusal, refused_bytes
 from streams.log_reader import log_producer, read_all, send
+from tests.rods.made_run import closed
+from tests.streams.rollout_log import barrier, result
 
 RUNNER = CliRunner()
 POISON = b"\x00 not an event"
@@ -110,8 +112,24 @@ async def test_numbers_or_all_must_be_said(broker: str) -> None:
 
 
 def test_a_letter_that_names_another_prefix_stays() -> None:
-    assert fate_of(letter("other.rollouts", 0, 0, POISON), "rods.") is Fate.ONE_WRITER
-    assert fate_of(letter("rods.rollouts", 0, 0, POISON), "rods.") is Fate.REPLAYABLE
+    assert fate_of(letter("other.rollouts", 0, 0, POISON), "rods.", closed=0) is Fate.ONE_WRITER
+    assert fate_of(letter("rods.rollouts", 0, 0, POISON), "rods.", closed=0) is Fate.REPLAYABLE
+
+
+@pytest.mark.parametrize(("last", "fate"), [(1, Fate.OPEN_STEP), (2, Fate.REPLAYABLE)])
+def test_a_result_stays_until_its_step_is_closed(last: int, fate: Fate) -> None:
+    for event in (result(step=2), barrier(step=2)):
+        assert fate_of(letter("rods.rollouts", 0, 0, encode(event)), "rods.", last) is fate
+
+
+async def test_a_closed_step_is_read_from_the_log(broker: str, prefix: str) -> None:
+    refused = letter(f"{prefix}rollouts", 1, 3, encode(result(step=2)))
+    async with log_producer(broker) as producer:
+        await send(producer, Topic.DEAD_LETTERS.named(prefix), 0, refused.topic, encode(refused))
+        asked = ("list", "--broker", broker, "--prefix", prefix, "--json")
+        assert rows(await invoked(*asked))[-1]["fate"] == "open_step"
+        await send(producer, Topic.EPOCHS.named(prefix), 0, "run", encode(closed(1, 2, trained=1)))
+        assert rows(await invoked(*asked))[-1]["fate"] == "replayable"
 
 
 def test_a_prefix_without_topics_is_one_sentence(broker: str, tmp_path: Path) -> None:
