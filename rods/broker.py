@@ -55,6 +55,15 @@ class EmbeddedBroker:
     def alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
+    @property
+    def returncode(self) -> int | None:
+        """How the process ended; None while it runs."""
+        return self._process.poll() if self._process else None
+
+    @property
+    def log_file(self) -> Path:
+        return self._log_file
+
     def __enter__(self) -> "EmbeddedBroker":
         tries = 1 if self._asked_port else _FREE_PORT_TRIES
         for left in reversed(range(tries)):

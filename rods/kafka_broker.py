@@ -119,6 +119,15 @@ class KafkaBroker:
         return self._process is not None and self._process.poll() is None
 
     @property
+    def returncode(self) -> int | None:
+        """How the process ended; None while it runs."""
+        return self._process.poll() if self._process else None
+
+    @property
+    def log_file(self) -> Path:
+        return self._log_file
+
+    @property
     def cluster(self) -> str:
         """The id of the data folder's cluster; empty before the first start."""
         try:
@@ -133,7 +142,7 @@ class KafkaBroker:
 
     def __enter__(self) -> "KafkaBroker":
         for left in reversed(range(1 if self._asked_port else _FREE_PORT_TRIES)):
-            self._start()
+            self._start(self._asked_port)
             try:
                 answers = self._answers()
             except BaseException:  # Ctrl-C while it starts
@@ -155,9 +164,13 @@ class KafkaBroker:
         if self._process is not None:
             stop_process(self._process, STOP_SECONDS)
 
-    def _start(self) -> None:
+    def start_again(self) -> None:
+        """Starts a broker that has ended, on its port and over its data. It is not ready yet. Raises UserError."""
+        self._start(self.port)
+
+    def _start(self, port: int) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
-        self.port = claim_port(self._asked_port)
+        self.port = claim_port(port)
         properties = self._folder / "broker.properties"
         properties.write_text(broker_properties(self._data, self.port, claim_port(0)))
         if not self.cluster:

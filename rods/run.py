@@ -8,6 +8,7 @@ longer is killed.
 """
 
 import asyncio
+import logging
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -18,6 +19,7 @@ from functools import partial
 from typing import Any
 
 from rods.broker import EmbeddedBroker, claim_port, create_topics
+from rods.broker_keeper import BrokerKeeper, BrokerLostError, RunBroker
 from rods.connection import connection_of, try_connection
 from rods.errors import UserError
 from rods.kafka_broker import KafkaBroker, find_kafka
@@ -125,28 +127,30 @@ def _carry_out(
 ) -> RunOutcome:
     """The run, in a folder that is locked. before: called with the resolved settings, once the broker answers."""
     port = claim_port(settings.dashboard_port)
-    with _broker(settings, folder) as address:
+    with _broker(settings, folder) as broker:
+        address = broker.address if broker else settings.broker
         found = {"broker": address, **_reached(settings), "folder": str(folder.path.resolve()), "dashboard_port": port}
         resolved = settings.model_copy(update=found)
         before(resolved)
         # A client that comes for a topic before it is made may make the broker make it, with other partitions.
         asyncio.run(create_topics(connection_of(resolved), resolved.prefix, resolved.partitions))
         write_resolved(resolved, folder.settings)
-        outcome = asyncio.run(_Run(resolved, folder, live).run())
+        outcome = asyncio.run(_Run(resolved, folder, live, broker).run())
     write_report(folder.report, outcome.summary, resolved.model_dump(mode="json"))
     write_summary(folder.summary, outcome.summary)
     return outcome
 
 
 @contextmanager
-def _broker(settings: Settings, folder: RunFolder) -> Iterator[str]:
+def _broker(settings: Settings, folder: RunFolder) -> Iterator[RunBroker | None]:
+    """The broker that the run starts, if it does."""
     if not settings.starts_broker:
-        yield settings.broker
+        yield None
         return
     log_file, port = folder.logs / "broker.log", settings.broker_port
     kafka = settings.broker == KAFKA
     with KafkaBroker(folder.kafka, log_file, port) if kafka else EmbeddedBroker(log_file, port) as broker:
-        yield broker.address
+        yield broker
 
 
 def _reached(settings: Settings) -> dict[str, ConnectionSettings]:
@@ -157,8 +161,9 @@ def _reached(settings: Settings) -> dict[str, ConnectionSettings]:
 class _Run:
     """The asynchronous part: workers and the observer, under one signal handler."""
 
-    def __init__(self, settings: Settings, folder: RunFolder, live: LiveTable) -> None:
+    def __init__(self, settings: Settings, folder: RunFolder, live: LiveTable, broker: RunBroker | None) -> None:
         self.settings, self.folder, self.live = settings, folder, live
+        self.keeper = BrokerKeeper(broker, str(folder.path), self._say) if broker else None
         self.connection = connection_of(settings)
         self.observer = Observer(self.connection, settings.prefix, settings.partitions)
         self.interrupted = asyncio.Event()
@@ -167,6 +172,7 @@ class _Run:
         self.show_at = 0.0
 
     async def run(self) -> RunOutcome:
+        logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # who keeps or restarts the broker tells of it, once
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self.interrupted.set)
@@ -174,11 +180,12 @@ class _Run:
         specs = worker_specs(self.settings, self.folder.settings)
         following = asyncio.create_task(self.observer.follow())
         supervisor = Supervisor(specs, self._on_death)
+        keeping = asyncio.create_task(self.keeper.watch() if self.keeper else asyncio.sleep(0))
         try:
             async with supervisor:
                 try:
-                    outcome.ending = await self._watch(supervisor, following)
-                except WorkerKeepsDyingError as error:
+                    outcome.ending = await self._watch(supervisor, following, keeping)
+                except (WorkerKeepsDyingError, BrokerLostError) as error:
                     outcome.ending, outcome.reason = Ending.FAILED, str(error)
                     outcome.last_words = error.last_words
                 except OSError as error:
@@ -186,13 +193,14 @@ class _Run:
                 finished = outcome.ending is Ending.FINISHED
                 await self._stop(supervisor, FINISH_SECONDS if finished else STOP_SECONDS)
             self.observer.finish()
-            with suppress(TimeoutError):
-                await asyncio.wait_for(asyncio.shield(following), LAST_FOLLOW_SECONDS if finished else FOLLOW_SECONDS)
+            await asyncio.wait((following,), timeout=LAST_FOLLOW_SECONDS if finished else FOLLOW_SECONDS)
         finally:
-            following.cancel()
-            await asyncio.gather(following, return_exceptions=True)
+            for task in (following, keeping):
+                task.cancel()
+            await asyncio.gather(following, keeping, return_exceptions=True)
             outcome.summary = self.observer.fold.summary()
-            outcome.restarts = {name: count for name, count in supervisor.deaths.items() if count}
+            deaths = {"broker": self.keeper.deaths if self.keeper else 0, **supervisor.deaths}
+            outcome.restarts = {name: count for name, count in deaths.items() if count}
         return outcome
 
     async def _stop(self, supervisor: Supervisor, seconds: float) -> None:
@@ -205,18 +213,22 @@ class _Run:
             await supervisor.stop(STOP_SECONDS)
         await stopping
 
-    async def _watch(self, supervisor: Supervisor, following: "asyncio.Task[None]") -> Ending:
-        """Until the learner has finished or a signal came. Raises WorkerKeepsDyingError."""
+    async def _watch(
+        self, supervisor: Supervisor, following: "asyncio.Task[None]", keeping: "asyncio.Task[None]"
+    ) -> Ending:
+        """Until the learner has finished or a signal came. Raises WorkerKeepsDyingError, BrokerLostError."""
         dying = asyncio.create_task(supervisor.watch())
         try:
             while not self.interrupted.is_set():
                 if supervisor.states["learner"] is WorkerState.FINISHED:
                     return Ending.FINISHED
-                if dying.done():
-                    dying.result()
+                for guard in (keeping, dying):
+                    if guard.done():
+                        guard.result()
                 if following.done() and not self.blind:
                     self.blind = True
-                    self.live.console.print(f"the live table stands still, the run goes on: {following.exception()}")
+                    why = "its client gave up" if following.cancelled() else following.exception()
+                    self._say(f"the live table stands still, the run goes on: {why}")
                 self._show(supervisor)
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self.interrupted.wait(), _WATCH_SECONDS)
@@ -239,5 +251,7 @@ class _Run:
         return f"{minutes}:{seconds:02d}, dashboard http://127.0.0.1:{self.settings.dashboard_port}/"
 
     def _on_death(self, death: Death) -> None:
-        text = f"the {death.worker} worker (process {death.pid}) died of {death.cause}; starting it again"
-        self.live.console.print(text)
+        self._say(f"the {death.worker} worker (process {death.pid}) died of {death.cause}; starting it again")
+
+    def _say(self, text: str) -> None:
+        self.live.console.print(text, markup=False, highlight=False, soft_wrap=True)

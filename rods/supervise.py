@@ -51,6 +51,29 @@ class RestartLimits:
     last_pause: float = 3.0
 
 
+@dataclass(slots=True)
+class RecentDeaths:
+    """When a process died, as far as its limits still count it."""
+
+    limits: RestartLimits
+    times: deque[float] = field(default_factory=deque)
+
+    def add(self, now: float) -> None:
+        """Counts a death. now: seconds of a monotonic clock."""
+        self.times.append(now)
+        while now - self.times[0] > self.limits.seconds:
+            self.times.popleft()
+
+    @property
+    def too_many(self) -> bool:
+        return len(self.times) > self.limits.restarts
+
+    @property
+    def pause(self) -> float:
+        """Seconds before the next start."""
+        return float(min(self.limits.last_pause, self.limits.first_pause * 2 ** (len(self.times) - 1)))
+
+
 @dataclass(frozen=True, slots=True)
 class WorkerSpec:
     """A process to keep alive.
@@ -79,12 +102,17 @@ class Death:
 
     @property
     def cause(self) -> str:
-        if self.returncode >= 0:
-            return f"exit code {self.returncode}"
-        try:
-            return f"signal {signal.Signals(-self.returncode).name}"
-        except ValueError:
-            return f"signal {-self.returncode}"
+        return cause_of(self.returncode)
+
+
+def cause_of(returncode: int) -> str:
+    """What a process died of, in words."""
+    if returncode >= 0:
+        return f"exit code {returncode}"
+    try:
+        return f"signal {signal.Signals(-returncode).name}"
+    except ValueError:
+        return f"signal {-returncode}"
 
 
 class WorkerKeepsDyingError(Exception):
@@ -169,7 +197,7 @@ class _Worker:
         self.state = WorkerState.WAITING
         self.deaths = 0
         self._on_death = on_death
-        self._recent: deque[float] = deque()
+        self._recent = RecentDeaths(spec.limits)
         self._process: asyncio.subprocess.Process | None = None
         self._stopping = asyncio.Event()
         self.life: asyncio.Task[None]
@@ -208,20 +236,17 @@ class _Worker:
 
     def _died(self, code: int) -> float:
         """Counts the death and gives the pause before the restart."""
-        limits, now = self.spec.limits, time.monotonic()
         self.deaths += 1
         self.state = WorkerState.WAITING
-        self._recent.append(now)
-        while now - self._recent[0] > limits.seconds:
-            self._recent.popleft()
+        self._recent.add(time.monotonic())
         assert self._process is not None
-        death = Death(self.spec.name, self._process.pid, code, len(self._recent))
+        death = Death(self.spec.name, self._process.pid, code, len(self._recent.times))
         if self._on_death:
             self._on_death(death)
-        if len(self._recent) > limits.restarts:
+        if self._recent.too_many:
             self.state = WorkerState.KEEPS_DYING
             raise WorkerKeepsDyingError(death, last_words(self.spec.log_file))
-        return float(min(limits.last_pause, limits.first_pause * 2 ** (len(self._recent) - 1)))
+        return self._recent.pause
 
     async def _pause(self, seconds: float) -> None:
         with suppress(TimeoutError):

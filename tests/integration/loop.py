@@ -70,6 +70,11 @@ class Loop:
         self.until(lambda: bool(self.pids(service)))
         return self.pids(service)[0]
 
+    def broker_pid(self) -> int:
+        """The process of the broker that the run started."""
+        children = psutil.Process(self.process.pid).children(recursive=True)
+        return next(child.pid for child in children if {"kafka.Kafka", "--storage-engine"} & set(child.cmdline()))
+
     def kill(self, pid: int) -> None:
         """As a crash would: no handler runs."""
         os.kill(pid, signal.SIGKILL)

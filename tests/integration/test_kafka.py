@@ -28,11 +28,14 @@ def loops() -> Iterator[list[Loop]]:
         loop.end()
 
 
-async def test_a_run_on_its_own_kafka_decides_alike_and_its_log_survives_it(
+async def test_a_run_whose_own_kafka_is_killed_decides_alike_and_its_log_survives_it(
     embedded: Path, tmp_path: Path, loops: list[Loop]
 ) -> None:
-    loops.append(Loop(tmp_path / "run", "--broker", "kafka", *PATIENT, epochs=2))
-    assert loops[0].result()["restarts"] == {}
+    loop = Loop(tmp_path / "run", "--broker", "kafka", *PATIENT, epochs=2)
+    loops.append(loop)
+    await first(loop.address, Topic.SEALS, lambda event: isinstance(event, PartitionSealed))
+    loop.kill(loop.broker_pid())
+    assert loop.result()["restarts"] == {"broker": 1}
     assert digests(tmp_path / "run") == digests(embedded)
     with KafkaBroker(tmp_path / "run" / "kafka", tmp_path / "log") as broker:
         ends = await end_offsets(broker.address, [(topic.named("rods."), 0) for topic in Topic])

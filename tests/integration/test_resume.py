@@ -56,12 +56,12 @@ def loops() -> Iterator[list[Loop]]:
 
 @pytest.fixture(scope="module")
 def story(tmp_path_factory: pytest.TempPathFactory, loops: list[Loop]) -> Story:
-    """A scripted run, interrupted in epoch 2, resumed, killed there with everything it had, resumed, to its end."""
+    """A scripted run: its broker dies in epoch 2; resumed, it is killed there with all it had; resumed, it ends."""
     folder = tmp_path_factory.mktemp("resumed") / "run"
     ended, said = [], []
     loops.append(Loop(folder, *PATIENT, epochs=2))
     asyncio.run(in_epoch_2(loops[-1]))
-    loops[-1].process.send_signal(signal.SIGINT)
+    loops[-1].kill(loops[-1].broker_pid())
     said.append(loops[-1].process.communicate()[1])
     ended.append(loops[-1].process.returncode)
     settings = (folder / "settings.json").read_bytes()
@@ -94,9 +94,15 @@ def rods(*arguments: str) -> str:
 
 
 def test_a_run_in_pieces_has_the_digests_of_an_undisturbed_one(story: Story, embedded: Path) -> None:
-    assert story.ended == [130, -signal.SIGKILL, 0]
+    assert story.ended == [1, -signal.SIGKILL, 0]
     assert story.result["ending"] == "finished"
     assert digests(story.folder) == digests(embedded) and len(digests(story.folder)) == 3
+
+
+def test_the_death_of_a_broker_that_keeps_nothing_ends_the_run_in_one_sentence(story: Story) -> None:
+    [sentence] = [line for line in story.said[0].splitlines() if line.startswith("rods: ")]
+    assert sentence.startswith("rods: the embedded broker died (signal SIGKILL)")
+    assert sentence.endswith(f"rods run --resume {story.folder}")
 
 
 def test_each_resumption_goes_on_from_the_end_of_epoch_1_and_says_so(story: Story) -> None:

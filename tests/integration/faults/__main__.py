@@ -26,7 +26,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--schedules", type=int, default=24)
     parser.add_argument("--first", type=int, default=0, help="the number of the first schedule")
     parser.add_argument("--jobs", type=int, default=3, help="runs at a time")
-    parser.add_argument("--keep", type=Path, help="where the run folders of failed schedules go")
+    parser.add_argument("--keep", type=Path, help="where the run folders of failures and of unasked deaths go")
     return parser.parse_args()
 
 

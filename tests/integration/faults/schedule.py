@@ -38,6 +38,12 @@ class Fault:
     worker: int = 0
     seconds: float = 0.0
 
+    @property
+    def process(self) -> str:
+        """The name of the process that it hits; empty where it hits none of a service."""
+        several = WORKERS.get(self.service, 1) > 1
+        return f"{self.service}-{self.worker + 1}" if several else self.service
+
     def __str__(self) -> str:
         whom = f" {self.service}-{self.worker + 1}" if self.service else ""
         pause = f" for {self.seconds:g} s" if self.seconds else ""

@@ -4,11 +4,12 @@ import asyncio
 import shutil
 import tempfile
 import traceback
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.integration.faults.schedule import Schedule, schedule
+from tests.integration.faults.schedule import Action, Schedule, schedule
 from tests.integration.faults.trial import TRIGGERS, Trial, run_trial
 from tests.integration.faults.verdict import assert_right, decided
 
@@ -23,17 +24,29 @@ class Outcome:
     trial: Trial | None
     error: str = ""
 
+    @property
+    def unasked(self) -> dict[str, int]:
+        """How often each process died without being killed, or superseded."""
+        if self.trial is None:
+            return {}
+        fired = [fault for fault in self.plan.faults if str(fault) in self.trial.fired]
+        asked = Counter(fault.process for fault in fired if fault.action is Action.KILL)
+        asked["learner"] += sum(fault.action is Action.USURP for fault in fired)
+        return dict(Counter(self.trial.deaths) - asked)
+
     def __str__(self) -> str:
         faults = "; ".join(map(str, self.plan.faults))
         if self.error or self.trial is None:
             return f"schedule {self.plan.seed} FAILED ({faults}): {self.error}"
         late = f", too late: {'; '.join(self.trial.unfired)}" if self.trial.unfired else ""
         seconds, deaths = round(self.trial.seconds), self.trial.deaths
-        return f"schedule {self.plan.seed} right in {seconds} s ({faults}{late}), deaths {deaths}"
+        more = f", not asked for {self.unasked}" if self.unasked else ""
+        return f"schedule {self.plan.seed} right in {seconds} s ({faults}{late}), deaths {deaths}{more}"
 
 
 async def run_suite(broker: str, seeds: Iterable[int], jobs: int, keep: Path | None = None) -> AsyncIterator[Outcome]:
-    """The outcomes as they come. keep: where the folders of failed schedules go."""
+    """The outcomes as they come. keep: where the folders go of schedules that failed, or whose processes died without
+    being killed."""
     with tempfile.TemporaryDirectory(prefix="faults-") as scratch:
         folder = Path(scratch)
         quiet = await run_trial(folder / "undisturbed", broker, UNDISTURBED)
@@ -43,7 +56,7 @@ async def run_suite(broker: str, seeds: Iterable[int], jobs: int, keep: Path | N
         tasks = [asyncio.create_task(_one(room, folder, broker, schedule(seed, events), quiet)) for seed in seeds]
         for next_one in asyncio.as_completed(tasks):
             outcome = await next_one
-            if outcome.error and keep is not None:
+            if (outcome.error or outcome.unasked) and keep is not None:
                 shutil.copytree(folder / f"schedule-{outcome.plan.seed}", keep / f"schedule-{outcome.plan.seed}")
             yield outcome
 

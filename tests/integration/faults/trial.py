@@ -187,11 +187,9 @@ class _Running:
                 await self._broker(fault.seconds)
 
     async def _pid(self, fault: Fault) -> int:
-        count = WORKERS[fault.service]
-        name = fault.service if count == 1 else f"{fault.service}-{fault.worker + 1}"
-        while name not in self.supervisor.pids:
+        while fault.process not in self.supervisor.pids:
             await asyncio.sleep(0.05)
-        return self.supervisor.pids[name]
+        return self.supervisor.pids[fault.process]
 
     async def _usurp(self, seconds: float) -> None:
         """A second learner works while the first is paused; then the first wakes and finds itself superseded."""
