@@ -28,6 +28,7 @@ PURE = (
     "schemas/synthesis.py",
     "schemas/task.py",
     "schemas/topics.py",
+    "schemas/wrong_setting.py",
     "streams/assembly.py",
     "streams/errors.py",
     "streams/exact.py",
