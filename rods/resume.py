@@ -9,7 +9,6 @@ in the new broker. Everything here may be cut short and done again.
 """
 
 import asyncio
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -190,9 +189,9 @@ def _set_files_aside(folder: RunFolder, step: int) -> int:
 
 
 async def _forget_rows(settings: Settings, folder: RunFolder, cut: Cut, aside: SetAside) -> None:
-    """The embedded warehouse is built anew from the log; a server forgets what lies behind the cut."""
+    """The embedded warehouse is built anew from the log, by its service; a server forgets what lies behind the cut."""
     if settings.warehouse == EMBEDDED:
-        shutil.rmtree(folder.warehouse, ignore_errors=True)
+        folder.ask_for_a_new_warehouse()
     elif aside.folder is not None:
         from streams.warehouse.store import Warehouse
 

@@ -7,6 +7,7 @@ that two cannot. Nothing in a folder is overwritten by another run.
 import fcntl
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -48,6 +49,20 @@ class RunFolder:
     @property
     def warehouse(self) -> Path:
         return self.path / "warehouse"
+
+    @property
+    def _stale(self) -> Path:
+        return self.path / "warehouse.stale"
+
+    def ask_for_a_new_warehouse(self) -> None:
+        """The warehouse holds what the log no longer does. It stays readable until its service begins anew."""
+        self._stale.touch()
+
+    def renew_warehouse(self) -> None:
+        """Throws the warehouse away where that was asked for. For its service, which then builds it from the log."""
+        if self._stale.exists():
+            shutil.rmtree(self.warehouse, ignore_errors=True)
+            self._stale.unlink()
 
     @property
     def kafka(self) -> Path:

@@ -121,6 +121,8 @@ def run_archive_service(settings: Settings) -> None:
 def run_warehouse_service(settings: Settings) -> None:
     from streams.warehouse.sink import WarehouseSettings, run_warehouse
 
+    if settings.warehouse == EMBEDDED:
+        RunFolder(settings.run_folder).renew_warehouse()
     run_warehouse(
         WarehouseSettings(
             broker=connection_of(settings),

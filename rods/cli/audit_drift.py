@@ -18,12 +18,12 @@ def drift(
     run: Run = None,
     to_epoch: ToEpoch = None,
     reference: Annotated[
-        int | None, typer.Option("--reference", help="the epoch to compare with [default: 1st]")
+        int | None, typer.Option("--reference", help="the epoch to compare with (default: 1st)")
     ] = None,
     limit: Annotated[list[str] | None, typer.Option("--limit", help="as in psi=0.1; may be repeated")] = None,
     html: Annotated[Path | None, typer.Option("--html", help="write one page that needs nothing beside it")] = None,
     columns: Annotated[
-        Path | None, typer.Option("--columns", help="where side files are kept [default: in the run folder]")
+        Path | None, typer.Option("--columns", help="where side files are kept (default: in the run folder)")
     ] = None,
     broker: Broker = None,
     prefix: Prefix = "rods.",

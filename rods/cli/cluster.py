@@ -9,7 +9,7 @@ SettingsFile = Annotated[
     Path | None, typer.Option("--settings", help="a TOML file of settings, or a run's settings.json")
 ]
 Broker = Annotated[str | None, typer.Option(help="HOST:PORT, or several with commas")]
-Prefix = Annotated[str | None, typer.Option(help="prefix of topics and groups [default: rods.]")]
+Prefix = Annotated[str | None, typer.Option(help="prefix of topics and groups (default: rods.)")]
 
 
 def cluster_settings(file: Path | None, **flags: Any) -> Any:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="The pool of a run at an epoch.")
 
-AtEpoch = Annotated[int | None, typer.Option("--at-epoch", min=0, help="after this epoch [default: last]")]
+AtEpoch = Annotated[int | None, typer.Option("--at-epoch", min=0, help="after this epoch (default: last)")]
 
 
 @app.command("show")

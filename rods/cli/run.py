@@ -15,19 +15,21 @@ INTERRUPTED = 130
 
 
 def run(
-    tasks: Annotated[str | None, typer.Option(help="workbench, bfcl or a task file [default: workbench]")] = None,
-    policy: Annotated[str | None, typer.Option(help="warm-start, scripted or a model folder")] = None,
-    epochs: Annotated[int | None, typer.Option(help="epochs to train")] = None,
-    seed: Annotated[int | None, typer.Option(help="seed of the run")] = None,
-    broker: Annotated[str | None, typer.Option(help="embedded, kafka or HOST:PORT [default: embedded]")] = None,
-    broker_port: Annotated[int | None, typer.Option(help="port of a broker started here [default: a free one]")] = None,
-    prefix: Annotated[str | None, typer.Option(help="prefix of topics and groups [default: rods.]")] = None,
-    folder: Annotated[Path | None, typer.Option(help="run folder [default: runs/ID]")] = None,
+    tasks: Annotated[str | None, typer.Option(help="workbench, bfcl or a task file (default: workbench)")] = None,
+    policy: Annotated[
+        str | None, typer.Option(help="warm-start, scripted or a model folder (default: warm-start)")
+    ] = None,
+    epochs: Annotated[int | None, typer.Option(help="epochs to train (default: 5)")] = None,
+    seed: Annotated[int | None, typer.Option(help="seed of the run (default: 1)")] = None,
+    broker: Annotated[str | None, typer.Option(help="embedded, kafka or HOST:PORT (default: embedded)")] = None,
+    broker_port: Annotated[int | None, typer.Option(help="port of a broker started here (default: a free one)")] = None,
+    prefix: Annotated[str | None, typer.Option(help="prefix of topics and groups (default: rods.)")] = None,
+    folder: Annotated[Path | None, typer.Option(help="run folder (default: runs/ID)")] = None,
     streams_workers: Annotated[int | None, typer.Option(help="processes of the streams service")] = None,
     rollout_workers: Annotated[int | None, typer.Option(help="processes of the rollout service")] = None,
     synthesis_workers: Annotated[int | None, typer.Option(help="processes of the synthesis service")] = None,
-    curriculum: Annotated[str | None, typer.Option(help="rods, static or random")] = None,
-    dashboard_port: Annotated[int | None, typer.Option(help="port of the dashboard [default: a free one]")] = None,
+    curriculum: Annotated[str | None, typer.Option(help="rods, static or random (default: rods)")] = None,
+    dashboard_port: Annotated[int | None, typer.Option(help="port of the dashboard (default: a free one)")] = None,
     settings: Annotated[Path | None, typer.Option("--settings", help="a TOML file of settings")] = None,
     assignments: Annotated[
         list[str] | None, typer.Option("--set", help="any setting, as in rules.measure.window=2; may be repeated")

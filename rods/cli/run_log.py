@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Run = Annotated[Path | None, typer.Argument(metavar="RUN", help="a run folder, or an archive folder")]
 Broker = Annotated[str | None, typer.Option("--broker", help="HOST:PORT of a live cluster, instead of a folder")]
 Prefix = Annotated[str, typer.Option("--prefix", help="prefix of the run's topics on the cluster")]
-ToEpoch = Annotated[int | None, typer.Option("--to-epoch", min=0, help="up to this epoch [default: all]")]
+ToEpoch = Annotated[int | None, typer.Option("--to-epoch", min=0, help="up to this epoch (default: all)")]
 Json = Annotated[bool, typer.Option("--json", help="JSON on stdout and nothing else there")]
 
 

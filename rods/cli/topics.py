@@ -21,7 +21,7 @@ def apply_topics(
     broker: Broker = None,
     prefix: Prefix = None,
     partitions: Annotated[int | None, typer.Option(help="N, the partitions of topics keyed by task")] = None,
-    file: Annotated[Path | None, typer.Option(help="the topics file [default: infra/kafka/topics.toml]")] = None,
+    file: Annotated[Path | None, typer.Option(help="the topics file (default: infra/kafka/topics.toml)")] = None,
     settings: SettingsFile = None,
     yes: Annotated[bool, typer.Option("--yes", help="make the changes, rather than only showing them")] = False,
     as_json: AsJson = False,

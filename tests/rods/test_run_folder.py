@@ -80,3 +80,17 @@ def test_the_lock_of_a_process_that_died_is_free(tmp_path: Path) -> None:
 def test_the_lock_of_no_folder_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot be locked"), RunFolder(tmp_path / "none").locked():
         pass
+
+
+def test_a_warehouse_stays_until_its_service_begins_anew(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.warehouse.mkdir()
+    (folder.warehouse / "rows").touch()
+    folder.renew_warehouse()
+    folder.ask_for_a_new_warehouse()
+    assert (folder.warehouse / "rows").exists()
+    folder.renew_warehouse()
+    assert not folder.warehouse.exists()
+    folder.warehouse.mkdir()
+    folder.renew_warehouse()
+    assert folder.warehouse.exists()
