@@ -25,8 +25,6 @@ from streams.measure.fold import evolve, skip
 from streams.measure.state import Evolved, MeasureState
 
 MOST_DIVERGENCES = 20
-_OF_DEFAULTS = frozenset({"zone"})
-"""Before its first barrier a partition has no recorded rules; the zone of the view then follows the code's defaults."""
 
 
 class SealKey(NamedTuple):
@@ -77,9 +75,9 @@ class MeasureJob:
         if (views is None or not views.any) and self.like == seal_header():
             return self._quickly(measured)
         try:
-            for state, evolved in self._folded(measured):
+            for evolved in self._folded(measured):
                 if views and evolved.measured is not None:
-                    views.expect(evolved.measured, by_defaults=state.step == 0)
+                    views.expect(evolved.measured)
                 for seal in evolved.seals:
                     key = SealKey(seal.step, seal.chunk)
                     measured.seals[key] = SealPrint(
@@ -129,21 +127,19 @@ class MeasureJob:
         measured.end = fold.next_offset
         return False
 
-    def _folded(self, measured: MeasuredPartition) -> Iterator[tuple[MeasureState, Evolved]]:
-        """Each event's outcome, with the state before it."""
-        for before, evolved, event in folded(self.source, self.partition, self.to_epoch):
+    def _folded(self, measured: MeasuredPartition) -> Iterator[Evolved]:
+        """Each event's outcome."""
+        for evolved, event in folded(self.source, self.partition, self.to_epoch):
             if isinstance(event, RolloutFinished):
                 measured.groups += 1
                 measured.attempts += event.k
             measured.end = evolved.state.next_offset
             measured.last_step = evolved.state.step
-            yield before, evolved
+            yield evolved
 
 
-def folded(
-    source: LogSource, partition: int, to_epoch: int | None = None
-) -> Iterator[tuple[MeasureState, Evolved, object]]:
-    """A partition of `rods.rollouts` through the fold: the state before each event, its outcome, the event."""
+def folded(source: LogSource, partition: int, to_epoch: int | None = None) -> Iterator[tuple[Evolved, object]]:
+    """A partition of `rods.rollouts` through the fold: each event's outcome, and the event."""
     state = MeasureState(partition)
     for offset, _, event in events(source, Topic.ROLLOUTS, partition):
         if event is None:
@@ -151,16 +147,15 @@ def folded(
             continue
         if to_epoch is not None and isinstance(event, BarrierReached | RolloutFinished) and event.epoch > to_epoch:
             return
-        before = state
         evolved = evolve(state, offset, event)
         state = evolved.state
-        yield before, evolved, event
+        yield evolved, event
 
 
 def seals_at(source: LogSource, partition: int, steps: Collection[int]) -> dict[SealKey, PartitionSealed]:
     """The chunks that the partition's facts come to at some steps."""
     found: dict[SealKey, PartitionSealed] = {}
-    for _, evolved, _ in folded(source, partition) if steps else ():
+    for evolved, _ in folded(source, partition) if steps else ():
         found |= {SealKey(seal.step, seal.chunk): seal for seal in evolved.seals if seal.step in steps}
         if evolved.state.step >= max(steps):
             break
@@ -189,17 +184,14 @@ class _Views:
         self._job, self._measured = job, measured
         self._like = header_of(job.source, Topic.MEASUREMENTS, job.partition, TaskMeasured.KIND)
         self._prints: dict[str, list[bytes]] = {}
-        self._by_defaults: dict[str, list[TaskMeasured]] = {}
 
     @property
     def any(self) -> bool:
         """Whether the log has any."""
         return bool(self._like)
 
-    def expect(self, view: TaskMeasured, *, by_defaults: bool) -> None:
-        if by_defaults:
-            self._by_defaults.setdefault(view.group, []).append(view)
-        elif self._like:
+    def expect(self, view: TaskMeasured) -> None:
+        if self._like:
             self._prints.setdefault(view.group, []).append(_print(encode_like(view, self._like)))
 
     def finish(self) -> None:
@@ -211,7 +203,7 @@ class _Views:
             if not isinstance(event, TaskMeasured) or (job.to_epoch is not None and event.epoch > job.to_epoch):
                 continue
             self._measured.views += 1
-            if _print(value) not in self._prints.get(event.group, ()) and not self._as_by_defaults(value, event):
+            if _print(value) not in self._prints.get(event.group, ()):
                 doubtful.append((offset, value, event))
         again = self._views_of({event.group for _, _, event in doubtful})
         for offset, value, event in doubtful:
@@ -219,13 +211,10 @@ class _Views:
             if None not in found:
                 self._add(event, offset, found[0] if found and found[0] else Difference("", shown(event.group), ABSENT))
 
-    def _as_by_defaults(self, value: bytes, event: TaskMeasured) -> bool:
-        return any(difference(value, view, _OF_DEFAULTS) is None for view in self._by_defaults.get(event.group, ()))
-
     def _views_of(self, groups: set[str]) -> dict[str, list[TaskMeasured]]:
         """One more fold, for the values that hashes do not tell."""
         found: dict[str, list[TaskMeasured]] = {}
-        for _, evolved, _ in folded(self._job.source, self._job.partition, self._job.to_epoch) if groups else ():
+        for evolved, _ in folded(self._job.source, self._job.partition, self._job.to_epoch) if groups else ():
             if evolved.measured is not None and evolved.measured.group in groups:
                 found.setdefault(evolved.measured.group, []).append(evolved.measured)
         return found

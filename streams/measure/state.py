@@ -6,14 +6,19 @@ not carry can be folded again from the events after its barrier.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import NamedTuple
 
 from schemas.envelope import Event
 from schemas.rollouts import RolloutFinished, TaskMeasured
-from schemas.rules import Rules
+from schemas.rules import MeasureRules, Rules
 from schemas.seals import PartitionSealed, TaskState
 from streams.measure.grown import Grown
 from streams.measure.outcome import Outcome
+
+UNTOLD = Rules(measure=MeasureRules(window=1, alpha_low=Decimal("0.20"), alpha_high=Decimal("0.85")))
+"""What the views go by before a partition's first barrier has told the run's rules: the paper's thresholds, written out
+and never changed, so that a replay comes to the same views whatever the defaults of its code."""
 
 
 class Shape(NamedTuple):
@@ -55,7 +60,7 @@ class MeasureState:
     """One partition. epoch, step, partitions (N): of the last barrier, 0 before the first.
 
     next_offset: the offset the fold expects next. generation: the newest learner's seen here. rules: the last
-    barrier's; before the first they serve the view alone.
+    barrier's; `UNTOLD` before the first, for the view alone.
     """
 
     partition: int
@@ -64,7 +69,7 @@ class MeasureState:
     epoch: int = 0
     step: int = 0
     generation: int = 0
-    rules: Rules = field(default_factory=Rules)
+    rules: Rules = UNTOLD
     tasks: Mapping[str, TaskState] = field(default_factory=dict)
     results: Grown[Shape, Result] = field(default_factory=Grown)
     counts: Counts = Counts()

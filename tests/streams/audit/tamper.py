@@ -320,9 +320,7 @@ DECIDED_ON = (Topic.MEASUREMENTS, Topic.SEALS, Topic.SEEDS, Topic.POOL)
 def _other_decision(event: Any, rng: Random) -> Any:
     if isinstance(event, TaskMeasured):
         zones = [zone.value for zone in Zone if zone.value != event.zone]
-        # A partition's first views follow no recorded rules, so that no replay can judge their zones.
-        decided = event.zone and event.step > 1
-        return replace(event, zone=rng.choice(zones)) if decided else replace(event, visits=event.visits + 1)
+        return replace(event, zone=rng.choice(zones)) if event.zone else replace(event, visits=event.visits + 1)
     if isinstance(event, PartitionSealed):
         if not event.groups:
             return replace(event, digest=_other_digest(event.digest, rng))

@@ -18,7 +18,7 @@ from schemas.pool import (
     VariantVerified,
 )
 from schemas.rollouts import RolloutFinished, TaskMeasured
-from schemas.seals import BoundarySeedSelected, PartitionSealed, SelectionClosed
+from schemas.seals import BoundarySeedSelected, PartitionSealed, SelectionClosed, Zone
 from schemas.topics import Topic
 from streams.archive.partition import PartitionArchive
 from streams.archive.read import read_partition
@@ -102,6 +102,16 @@ def test_an_edited_decision_is_found_where_it_stands(topic: Topic, kind: type[An
     archive = forge(GOLDEN / "windowed", tmp_path, place, lambda recorded: changed(recorded, field))
     first = first_of(replayed(archive))
     assert stands_at(first, place) or about(first, event), first
+
+
+@pytest.mark.parametrize("archive", sorted(GOLDEN.iterdir()), ids=lambda path: path.name)
+def test_a_zone_that_was_edited_before_the_rules_were_told_is_found(archive: Path, tmp_path: Path) -> None:
+    found = places(archive, Topic.MEASUREMENTS, lambda event: event.step == 1 and event.zone != "")
+    place, event = random.Random(archive.name).choice(found)
+    other_zone = next(zone.value for zone in Zone if zone.value not in (event.zone, "none"))
+    first = first_of(replayed(forge(archive, tmp_path, place, lambda recorded: replace(recorded, zone=other_zone))))
+    assert stands_at(first, place)
+    assert (first.stage, first.path, first.recorded) == (Stage.MEASUREMENT, "zone", f'"{other_zone}"')
 
 
 def first_of(report: ReplayReport) -> Divergence:
