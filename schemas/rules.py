@@ -6,7 +6,9 @@ Constants that the paper publishes are its values (arXiv 2606.19047); it publish
 """
 
 import json
+from collections.abc import Callable
 from decimal import Decimal
+from json.encoder import encode_basestring_ascii
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
@@ -129,3 +131,7 @@ _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_asci
 def canonical_json(value: object) -> str:
     """JSON with sorted keys, no white space and ASCII only, so that equal values give equal bytes."""
     return _CANONICAL.encode(value)
+
+
+json_text: Callable[[str], str] = encode_basestring_ascii
+"""A text alone as canonical JSON."""

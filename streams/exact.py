@@ -88,6 +88,9 @@ def pooled(window: Sequence[WindowGroup]) -> Moments:
     if len(window) == 1:
         group = window[0]
         return Moments(group.n, group.sum_passed, group.sum_squares, group.turns_total)
+    if len({group.turns_total for group in window}) == 1:
+        sums = (sum([group.n for group in window]), sum([group.sum_passed for group in window]))
+        return Moments(*sums, sum([group.sum_squares for group in window]), window[0].turns_total)
     total = lcm(*(group.turns_total for group in window))
     scales = [total // group.turns_total for group in window]
     return Moments(

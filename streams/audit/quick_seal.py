@@ -7,6 +7,7 @@ What is of another form is left to the decoder.
 
 import io
 import re
+from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
@@ -17,7 +18,17 @@ from schemas.envelope import Envelope
 from schemas.rollouts import Purpose
 from schemas.seals import PartitionSealed, SealedGroup, TaskState, WindowGroup, Zone
 from streams.audit.verify_form import MOST_TURNS
-from streams.audit.verify_grammar import COUNT, DIGEST, FLAG, POSITIVE, count_of, long_count, one_of, text_of
+from streams.audit.verify_grammar import (
+    COUNT,
+    DIGEST,
+    FLAG,
+    POSITIVE,
+    SMALL_COUNT,
+    count_of,
+    long_count,
+    one_of,
+    text_of,
+)
 from streams.audit.verify_grammar import text_pattern as text
 
 MOST_SLOTS = 64
@@ -26,10 +37,12 @@ _FIRST, _LAST = 11, 5
 
 
 class _State(NamedTuple):
-    """A task's state, and its bytes."""
+    """A task's state, its bytes, and those of its window, whole and group by group."""
 
     avro: bytes
     state: TaskState
+    window: bytes
+    groups: tuple[bytes, ...]
 
 
 class SealReader:
@@ -37,6 +50,7 @@ class SealReader:
 
     def __init__(self) -> None:
         self._known: dict[int, dict[str, _State]] = {}
+        self._ordered: dict[int, list[str]] = {}
         self._places: dict[int, int] = {}
 
     def read(self, value: bytes) -> PartitionSealed | None:
@@ -65,7 +79,7 @@ class SealReader:
         found: list[SealedGroup] = []
         states: dict[str, _State] = {}
         for _ in range(count):
-            group, state, at = _group(value, at)
+            group, state, at = _group(value, at, known)
             found.append(group)
             states[group.task] = state
         end = _end_of_array(value, at, count)
@@ -80,7 +94,10 @@ class SealReader:
         partition = head["partition"]
         known = self._known[partition]
         start = self._places.get(partition, 0) if head["chunk"] else 0
-        chosen = [known[task] for task in sorted(known)[start : start + count]]
+        ordered = self._ordered.get(partition, ())
+        if len(ordered) < len(known):
+            ordered = self._ordered[partition] = sorted(known)
+        chosen = [known[task] for task in ordered[start : start + count]]
         joined = b"".join([one.avro for one in chosen])
         if len(chosen) != count or not value.startswith(joined, at):
             raise ValueError("these states are not those of the seals before")
@@ -123,7 +140,7 @@ def _plain(schema: Any) -> Any:
     return [_plain(item) for item in schema] if isinstance(schema, list) else schema
 
 
-def _group(value: bytes, at: int) -> tuple[SealedGroup, _State, int]:
+def _group(value: bytes, at: int, known: Mapping[str, _State]) -> tuple[SealedGroup, _State, int]:
     """The group that begins here, its task's state, and where it ends. Raises ValueError where its form is another."""
     head = _head().match(value, at)
     if head is None:
@@ -136,7 +153,7 @@ def _group(value: bytes, at: int) -> tuple[SealedGroup, _State, int]:
     passed, reasons, versions, trajectories, zone, boundary, *rest = found.groups()
     slots = count_of(k)
     name = _often(task)
-    state = _state(rest, name)
+    state = _state(value[found.start(7) : found.end()], rest, known.get(name))
     sealed = SealedGroup(
         text_of(group).decode(),
         name,
@@ -150,27 +167,50 @@ def _group(value: bytes, at: int) -> tuple[SealedGroup, _State, int]:
         _texts(trajectories, slots),
         _often(zone),
         boundary == b"\1",
-        state,
+        state.state,
     )
-    return sealed, _State(value[found.start(7) : found.end()], state), found.end()
+    return sealed, state, found.end()
 
 
-def _state(parts: list[bytes], group_task: str) -> TaskState:
-    task, category, window, visits, low, high = parts
-    name = group_task if text_of(task).decode() == group_task else text_of(task).decode()
-    return TaskState(name, _often(category), _window(window), count_of(visits), count_of(low), count_of(high))
+def _state(avro: bytes, parts: list[bytes], before: _State | None) -> _State:
+    task, category, window, counts = parts
+    groups, listed = _window(window, before)
+    return _State(avro, TaskState(_often(task), _often(category), groups, *_counts(counts)), window, listed)
 
 
-def _window(data: bytes) -> tuple[WindowGroup, ...]:
-    """An array of groups that matched."""
-    if data == b"\0":
-        return ()
-    found, at, match = [], 1, _visit().match
-    while at < len(data) - 1 and (visit := match(data, at)) is not None:
-        group, n, total, squares, turns = visit.groups()
-        counts = (count_of(n), count_of(total), count_of(squares), count_of(turns))
-        found.append(WindowGroup(text_of(group).decode(), *counts))
-        at = visit.end()
+_Window = tuple[tuple[WindowGroup, ...], tuple[bytes, ...]]
+
+
+def _window(data: bytes, before: _State | None) -> _Window:
+    """An array of groups that matched, and each of them as bytes. Nearly always it is the one before, or that and
+    another group: the others are not decoded again."""
+    if before is not None:
+        if data == before.window:
+            return before.state.window, before.groups
+        keep = (data[0] >> 1) - 1
+        kept = before.groups[-keep:] if keep > 0 else ()
+        end = 1 + sum(map(len, kept))
+        if len(kept) == keep and data[1:end] == b"".join(kept):
+            last = _visit().fullmatch(data, end, len(data) - 1)
+            if last is not None:
+                groups = before.state.window[-keep:] if keep else ()
+                return (*groups, _visited(last)), (*kept, last.group())
+    visits = list(_visit().finditer(data, 1, len(data) - 1))
+    return tuple([_visited(visit) for visit in visits]), tuple([visit.group() for visit in visits])
+
+
+def _visited(visit: "re.Match[bytes]") -> WindowGroup:
+    group, counts = visit.groups()
+    return WindowGroup(text_of(group).decode(), *_counts(counts))
+
+
+@lru_cache(maxsize=65_536)
+def _counts(data: bytes) -> tuple[int, ...]:
+    """Integers that matched, one after the other."""
+    found, at = [], 0
+    while at < len(data):
+        count, at = long_count(data, at)
+        found.append(count)
     return tuple(found)
 
 
@@ -188,11 +228,7 @@ def _turns(data: bytes, slots: int) -> tuple[int | None, ...]:
 def _numbers(data: bytes, slots: int) -> tuple[int, ...]:
     if len(data) == slots:
         return tuple(data.translate(_HALVES))
-    numbers, at = [], 0
-    while at < len(data):
-        number, at = long_count(data, at)
-        numbers.append(number)
-    return tuple(numbers)
+    return _counts(data)
 
 
 def _texts(data: bytes, slots: int) -> tuple[str, ...]:
@@ -235,13 +271,14 @@ def _body(total: bytes, k: bytes) -> "re.Pattern[bytes] | None":
         return None
     turns = b"[" + b"".join([re.escape(bytes([2 * n])) for n in range(count_of(total) + 1)]) + b"]"
     again = b"\\x00" + re.escape(k)
+    # Of each item what it nearly always is, and what else it may be: so many of the first match in one go.
     repeated = (
-        b"(?:\\x00|\\x02" + turns + b")",
-        b"(?:\\x00|" + text() + b")",
-        COUNT,
-        b"(?:\\x00|%s|%s)" % (DIGEST, text()),
+        (b"\\x02" + turns, b"\\x00|\\x02" + turns),
+        (b"\\x00", b"\\x00|" + text()),
+        (SMALL_COUNT, COUNT),
+        (b"\\x00", b"\\x00|%s|%s" % (DIGEST, text())),
     )
-    arrays = again.join([b"((?:%s){%d})" % (item, slots) for item in repeated]) + b"\\x00"
+    arrays = again.join([b"((?:%s){%d}|(?:%s){%d})" % (a, slots, b, slots) for a, b in repeated]) + b"\\x00"
     return re.compile(arrays + b"(%s)(%s)" % (one_of(Zone), FLAG) + _state_pattern(), re.DOTALL)
 
 
@@ -249,10 +286,9 @@ def _body(total: bytes, k: bytes) -> "re.Pattern[bytes] | None":
 def _state_pattern() -> bytes:
     group = text() + COUNT * 3 + POSITIVE
     windows = [b"%s(?:%s){%d}\\x00" % (re.escape(bytes([2 * n])), group, n) for n in range(1, 9)]
-    counts = b"(" + COUNT + b")"
-    return b"(%s)(%s)(\\x00|%s)" % (text(), text(), b"|".join(windows)) + counts * 3
+    return b"(%s)(%s)(\\x00|%s)(%s)" % (text(), text(), b"|".join(windows), COUNT * 3)
 
 
 @cache
 def _visit() -> "re.Pattern[bytes]":
-    return re.compile(b"(" + text() + b")" + (b"(" + COUNT + b")") * 3 + b"(" + POSITIVE + b")", re.DOTALL)
+    return re.compile(b"(" + text() + b")(" + COUNT * 3 + POSITIVE + b")", re.DOTALL)

@@ -16,6 +16,7 @@ from schemas.seals import Zone
 LONGEST_TEXT = 127
 _EVEN = b"[" + b"".join(re.escape(bytes([byte])) for byte in range(0, 0x80, 2)) + b"]"
 _EVEN_MORE = b"[" + b"".join(re.escape(bytes([byte])) for byte in range(0x80, 0x100, 2)) + b"]"
+SMALL_COUNT = _EVEN
 COUNT = rb"(?:" + _EVEN + rb"|" + _EVEN_MORE + rb"[\x80-\xff]{0,7}[\x01-\x7f])"
 POSITIVE = rb"(?!\x00)" + COUNT
 ATTEMPTS = rb"(?:(?!\x00)" + _EVEN + rb"|" + _EVEN_MORE + rb"[\x01-\x0f]|\x80\x10)"

@@ -13,19 +13,20 @@ Originals are protected from retirement unless the rules say otherwise; pinned t
 later order.
 """
 
-from collections.abc import Iterable, Mapping
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import floor
 from typing import Any
 
-from schemas.identity import digest
 from schemas.pool import BoundaryOpened, PoolMaterialized, RetirementRule, TaskInjected, TaskProbed, TaskRetired
 from schemas.rollouts import Purpose
-from schemas.rules import Rules
+from schemas.rules import Rules, canonical_json
 from schemas.seals import SealedGroup, TaskState, Zone
 from streams.exact import mean_of, phi_of, text_of
 from streams.pool.evidence import Evidence
+from streams.pool.member_rows import MemberRows
 from streams.pool.state import Candidate, Member, PoolState, Retired
 
 
@@ -44,27 +45,34 @@ class BoundaryDecision:
         return (*self.probed, *self.retired, *self.injected, self.materialized)
 
 
-def decide_boundary(cut: PoolState, opened: BoundaryOpened, evidence: Evidence, generation: int) -> BoundaryDecision:
-    """The decisions of the boundary that `opened` fixes. `cut` is the state just before it.
+def decide_boundary(
+    cut: PoolState, opened: BoundaryOpened, evidence: Evidence, generation: int, rows: MemberRows | None = None
+) -> BoundaryDecision:
+    """The decisions of the boundary that `opened` fixes. `cut` is the state just before it. rows: of the boundaries
+    before, which saves time and changes nothing.
 
     Raises ValueError where the evidence is not the one the boundary names.
     """
     if evidence.epoch != opened.epoch or evidence.selection_digest != opened.selection_digest:
         raise ValueError(f"the seals of epoch {opened.epoch} are not those its boundary names")
-    return _Boundary(cut, opened, evidence, generation).decide()
+    return _Boundary(cut, opened, evidence, generation, rows or MemberRows()).decide()
 
 
 class _Boundary:
     """The working set of one boundary: members and queue as they change from step to step."""
 
-    def __init__(self, cut: PoolState, opened: BoundaryOpened, evidence: Evidence, generation: int) -> None:
+    def __init__(
+        self, cut: PoolState, opened: BoundaryOpened, evidence: Evidence, generation: int, rows: MemberRows
+    ) -> None:
         self.cut = cut
+        self.rows = rows
         self.epoch = opened.epoch
         self.generation = generation
         self.rules = Rules.parse(opened.rules)
         self.rules_text = opened.rules
         self.evidence = evidence
         self.members: dict[str, Member] = dict(cut.members.items())
+        self.generated = {task for task, member in self.members.items() if not member.original}
         self.gone: dict[str, Retired] = dict(cut.retired)
         self.queue, self.unselected = queue_of(cut, opened.last_seed_step, evidence.selected)
         self.retired: list[TaskRetired] = []
@@ -72,7 +80,7 @@ class _Boundary:
         self.unwanted = cut.banned | cut.dismissed
 
     def decide(self) -> BoundaryDecision:
-        for task in sorted(self.cut.members):
+        for task in sorted(self.members.keys() & (self.unwanted | self.evidence.groups.keys())):
             rule = self._rule_against(self.members[task])
             if rule is not None:
                 self._retire(task, rule)
@@ -105,6 +113,7 @@ class _Boundary:
 
     def _retire(self, task: str, rule: RetirementRule) -> None:
         member, state = self.members.pop(task), self.evidence.states.get(task)
+        self.generated.discard(task)
         self.gone[task] = Retired(task, rule.value, self.epoch, self.epoch, member.original, member.seed)
         self.retired.append(
             TaskRetired(
@@ -160,49 +169,41 @@ class _Boundary:
 
     def _admit(self, task: str, seed: str, original: bool, returned: bool) -> None:
         self.members[task] = Member(task, original, seed, self.epoch)
+        if not original:
+            self.generated.add(task)
         self.injected.append(TaskInjected(self.generation, self.epoch, task, seed, returned))
 
     def _room(self) -> int:
         """Generated tasks that may still come in: what p_max leaves beside those that pruning cannot take."""
-        generated = sum(not member.original for member in self.members.values())
-        return max(0, self.rules.pool.p_max - generated + len(self._prunable()))
+        return max(0, self.rules.pool.p_max - len(self.generated) + len(self._prunable()))
 
     def _prunable(self) -> list[tuple[Fraction, str]]:
         """Generated members that may be pruned, lowest phi first, ties by task id."""
         if not self.rules.pool.retire:
             return []
         measured = [
-            (phi_of(mean_of(state.window)), member.task)
-            for member in self.members.values()
-            if not member.original
-            and member.since < self.epoch
-            and member.task not in self.cut.pinned
-            and (state := self.evidence.states.get(member.task)) is not None
+            (phi_of(mean_of(state.window)), task)
+            for task in self.generated
+            if self.members[task].since < self.epoch
+            and task not in self.cut.pinned
+            and (state := self.evidence.states.get(task)) is not None
             and state.window
         ]
         return sorted(measured)
 
     def _prune(self) -> None:
-        over = sum(not member.original for member in self.members.values()) - self.rules.pool.p_max
+        over = len(self.generated) - self.rules.pool.p_max
         for _, task in self._prunable()[: max(0, over)]:
             self._retire(task, RetirementRule.PRUNING)
 
     def _materialized(self) -> PoolMaterialized:
         members = tuple(sorted(self.members))
         queue = tuple(candidate.task for candidate in self.queue)
-        content = {
-            "epoch": self.epoch,
-            "members": self._contents(members),
-            "queue": list(queue),
-            "retired": [[g.task, g.rule, g.since, g.probed] for g in sorted(self.gone.values(), key=lambda g: g.task)],
-            "rules": self.rules_text,
-            "previous": self.cut.digest,
-        }
         return PoolMaterialized(
             generation=self.generation,
             epoch=self.epoch,
             version=self.cut.version + 1,
-            digest=digest(content),
+            digest=self._digest(members, queue),
             previous_digest=self.cut.digest,
             members=members,
             queue=queue,
@@ -211,15 +212,17 @@ class _Boundary:
             offsets={},
         )
 
-    def _contents(self, tasks: Iterable[str]) -> list[list[object]]:
-        """What the digest covers of each member. A pool may have a hundred thousand, at each boundary."""
-        states, contents, members = self.evidence.states, dict(self.cut.contents.items()), self.members
-        rows: list[list[object]] = []
-        for task in tasks:
-            state = states.get(task)
-            streaks = [state.visits, state.low_streak, state.high_streak] if state else [0, 0, 0]
-            rows.append([task, contents[task], members[task].original, streaks])
-        return rows
+    def _digest(self, members: Sequence[str], queue: Sequence[str]) -> str:
+        """sha256, hexadecimal, of the pool as canonical JSON."""
+        content = {
+            "previous": self.cut.digest,
+            "queue": queue,
+            "retired": [[g.task, g.rule, g.since, g.probed] for g in sorted(self.gone.values(), key=lambda g: g.task)],
+            "rules": self.rules_text,
+        }
+        rows = self.rows.of(members, self.members, self.evidence.states, self.cut.contents)
+        head = f'{{"epoch":{self.epoch},"members":[{",".join(rows)}],'
+        return hashlib.sha256((head + canonical_json(content)[1:]).encode()).hexdigest()
 
 
 def queue_of(

@@ -86,11 +86,10 @@ def _registered(state: PoolState, event: TaskRegistered) -> PoolState:
     definition = event.definition
     if definition.task in state.definitions:
         return state
-    state = _defined(state, definition)
     if event.task_set == TaskSet.HELDOUT:
-        return replace(state, heldout=_with(state.heldout, definition.task, None))
+        return _defined(state, definition, heldout=_with(state.heldout, definition.task, None))
     member = Member(definition.task, original=True, seed="", since=0)
-    return replace(state, members=_with(state.members, definition.task, member))
+    return _defined(state, definition, members=_with(state.members, definition.task, member))
 
 
 def _verified(state: PoolState, event: VariantVerified) -> PoolState:
@@ -108,12 +107,13 @@ def _measurable(definition: TaskDefinition) -> bool:
     return 1 <= definition.turns_total <= MAX_TURNS and max(map(len, names)) <= MAX_NAME_LENGTH
 
 
-def _defined(state: PoolState, definition: TaskDefinition) -> PoolState:
-    """The content is digested here, whatever the event says of it."""
+def _defined(state: PoolState, definition: TaskDefinition, **changes: Any) -> PoolState:
+    """With other changes. The content is digested here, whatever the event says of it."""
     return replace(
         state,
         definitions=_with(state.definitions, definition.task, definition),
         contents=_with(state.contents, definition.task, content_digest(definition)),
+        **changes,
     )
 
 
