@@ -32,7 +32,7 @@ from streams.audit.story import run_story
 from streams.audit.verify import verify_archive
 
 T = TypeVar("T")
-LONG_GROUPS, LONG_TASKS = 60, 200
+LONG_GROUPS, LONG_TASKS = 92, 200
 DONE = "made-whole"
 """Written last, so that a log that was made in part is made again."""
 

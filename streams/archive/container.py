@@ -7,9 +7,10 @@ files. A block's rows are decoded at once, as the items of an array.
 
 import io
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import fastavro
@@ -72,6 +73,19 @@ class Container:
 
     def blocks(self) -> Iterator[list[dict[str, Any]]]:
         """The rows, block by block. Raises ArchiveError where bytes are missing, too many, or of another form."""
+        return (_rows(data, count) for data, count in self._unpacked_blocks())
+
+    def rows_at(self, places: Callable[[bytes], Iterable[int]]) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The rows that hold at least one of the places, and the number of each in the container. places: of a block's
+        bytes, in ascending order. What lies between is passed over and not decoded. Raises ArchiveError."""
+        first = 0
+        for data, count in self._unpacked_blocks():
+            for number, row in _rows_at(data, count, places(data)):
+                yield first + number, row
+            first += count
+
+    def _unpacked_blocks(self) -> Iterator[tuple[bytes, int]]:
+        """Each block's bytes and the number of rows that it claims."""
         at = self.start
         while at < len(self.data):
             count, at = _long(self.data, at)
@@ -79,7 +93,7 @@ class Container:
             end = at + size
             if size < 0 or self.data[end : end + _SYNC_BYTES] != self.sync:
                 raise ArchiveError("a block is cut short or its sync marker is wrong")
-            yield _rows(_unpacked(self.data[at:end]) if self.compressed else self.data[at:end], count)
+            yield _unpacked(self.data[at:end]) if self.compressed else self.data[at:end], count
             at = end + _SYNC_BYTES
 
 
@@ -136,16 +150,55 @@ def _rows_by_hand(data: bytes, count: int) -> list[dict[str, Any]]:
     """The same for a block in which millions of empty headers would fit: they are counted before any is held."""
     rows, at = [], 0
     for _ in range(count):
-        row: dict[str, Any] = {}
-        row["offset"], at = _long(data, at)
-        row["timestamp"], at = _long(data, at)
-        row["key"], at = _nullable(data, at)
-        row["value"], at = _nullable(data, at)
-        row["headers"], at = _headers(data, at)
+        row, at = _row(data, at)
         rows.append(row)
     if at != len(data):
         raise ArchiveError("a block has bytes behind its last record")
     return rows
+
+
+def _rows_at(data: bytes, count: int, places: Iterable[int]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows of a block that hold places, each with its number."""
+    at = number = 0
+    for place in places:
+        while at <= place:
+            if number >= count:
+                raise ArchiveError(f"a block holds more than the {count} records that it claims")
+            begin, at = at, _row_end(data, at)
+            number += 1
+            if place < at:
+                yield number - 1, _row(data, begin)[0]
+
+
+def _row(data: bytes, at: int) -> tuple[dict[str, Any], int]:
+    row: dict[str, Any] = {}
+    row["offset"], at = _long(data, at)
+    row["timestamp"], at = _long(data, at)
+    row["key"], at = _nullable(data, at)
+    row["value"], at = _nullable(data, at)
+    row["headers"], at = _headers(data, at)
+    return row, at
+
+
+def _row_end(data: bytes, at: int) -> int:
+    """Where the row that begins here ends."""
+    key = _TO_KEY(data, at)
+    value = _TO_VALUE(data, key.end() + _size(key[1])) if key else None
+    end = value.end() + _size(value[1]) if value else len(data)
+    return end + 1 if data[end : end + 1] == b"\0" else _row(data, at)[1]
+
+
+_EVEN = b"".join([re.escape(bytes([byte])) for byte in range(0, 0x80, 2)])
+_EVEN_MORE = b"".join([re.escape(bytes([byte])) for byte in range(0x80, 0x100, 2)])
+_SIZE = rb"([%s]|[%s][\x80-\xff]{0,2}[\x01-\x7f])" % (_EVEN, _EVEN_MORE)
+_TO_KEY = re.compile(rb"(?:[\x80-\xff]{0,9}[\x00-\x7f]){2}\x02" + _SIZE, re.DOTALL).match
+_TO_VALUE = re.compile(rb"\x02" + _SIZE, re.DOTALL).match
+"""A row up to its key's bytes, and from behind them up to its value's. Nearly every row has both, and no headers."""
+
+
+@lru_cache(maxsize=4096)
+def _size(encoded: bytes) -> int:
+    return _long(encoded, 0)[0]
 
 
 def _headers(data: bytes, at: int) -> tuple[list[dict[str, Any]], int]:

@@ -1,11 +1,11 @@
 """One task's story: where it came from, what was measured of it, which decisions took it, and what came of it."""
 
-import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from schemas.codec import HEADER_BYTES, decode, kind_of_frame
+from schemas.codec import PlainEvent, decode, decode_plain, kind_of_frame
 from schemas.errors import UndecodableError
 from schemas.pool import (
     OperatorDecided,
@@ -16,17 +16,17 @@ from schemas.pool import (
     TaskRetired,
     VariantVerified,
 )
-from schemas.rollouts import Purpose, RolloutFinished
+from schemas.rollouts import RolloutFinished
 from schemas.seals import PartitionSealed, SealedGroup, SelectionClosed
 from schemas.synthesis import StageFinished, VariantRejected
 from schemas.task import TaskDefinition
 from schemas.topics import Topic, partition_of
+from streams.archive.segment import Places
 from streams.audit.errors import AuditError
-from streams.audit.quick_result import written
-from streams.audit.quick_seal import seal_header
-from streams.audit.source import LogSource, placed
-from streams.audit.story import run_story
-from streams.audit.verify_grammar import one_of
+from streams.audit.mentions import Mentions
+from streams.audit.quick_seal import GroupReader, SealedGroups
+from streams.audit.source import LogSource, placed, records_at
+from streams.audit.story import partitions_of
 from streams.exact import mean_of, text_of
 
 
@@ -83,7 +83,7 @@ class _Trace:
         self.source, self.task = source, task
         self.stories: dict[str, TaskStory] = {}
         self.seeds: dict[str, str] = {}
-        self.partitions = run_story(source).partitions
+        self.partitions = partitions_of(source)
         self.deferred: list[tuple[str, Fact]] = []
 
     def lineage(self) -> Lineage:
@@ -174,54 +174,62 @@ class _Trace:
 
     def _seals(self, tree: set[str]) -> None:
         owners: dict[str, str] = {}
-        for offset, event in self._naming(tree, Topic.SEALS, 0) if self.source.partitions(Topic.SEALS) else ():
+        for offset, event in self._sealed(tree) if self.source.partitions(Topic.SEALS) else ():
             where = f"seals/0 at offset {offset}"
-            if isinstance(event, PartitionSealed):
+            if isinstance(event, SealedGroups):
                 for group in event.groups:
-                    if group.task in tree:
-                        fact = Fact(event.epoch, event.step, "measured", _measured(group), where)
-                        self.stories[group.task].facts.append(fact)
-            elif isinstance(event, SelectionClosed):
-                for seed in event.seeds:
-                    if seed.task in tree:
-                        owners[f"seed {seed.seed}"] = seed.task
-                        text = f"seed {seed.seed}, phi {seed.phi}, rank {seed.rank}; {_groups(seed.evidence)}"
-                        self.stories[seed.task].facts.append(Fact(event.epoch, event.step, "selected", text, where))
+                    fact = Fact(event.epoch, event.step, "measured", _measured(group), where)
+                    self.stories[group.task].facts.append(fact)
+                continue
+            for seed in event.seeds:
+                if seed.task in tree:
+                    owners[f"seed {seed.seed}"] = seed.task
+                    text = f"seed {seed.seed}, phi {seed.phi}, rank {seed.rank}; {_groups(seed.evidence)}"
+                    self.stories[seed.task].facts.append(Fact(event.epoch, event.step, "selected", text, where))
         self.deferred = [(owners.get(task, task), fact) for task, fact in self.deferred]
 
+    def _sealed(self, tree: set[str]) -> Iterator[tuple[int, SealedGroups | SelectionClosed]]:
+        """The groups of the tree, and every selection that names a task of it."""
+        mentions, reader = Mentions(tree), GroupReader(tree)
+        for record in records_at(self.source, Topic.SEALS, 0, mentions.sealed):
+            value = record.value or b""
+            found = reader.read(value)
+            if found is not None:
+                yield record.offset, found
+            elif mentions.named(value):
+                with suppress(UndecodableError):
+                    event = decode(value)
+                    if isinstance(event, PartitionSealed):
+                        own = [group for group in event.groups if group.task in tree]
+                        yield record.offset, SealedGroups(event.epoch, event.step, own)
+                    elif isinstance(event, SelectionClosed):
+                        yield record.offset, event
+
     def _synthesis(self, tree: set[str]) -> None:
+        mentions = Mentions(tree)
         for partition in self._partitions_of(tree, Topic.SYNTHESIS):
-            for offset, event in self._naming(tree, Topic.SYNTHESIS, partition):
-                if isinstance(event, StageFinished | VariantRejected) and event.task in tree:
+            for offset, (kind, _, event) in self._found(Topic.SYNTHESIS, partition, mentions.named):
+                if kind in (StageFinished.KIND, VariantRejected.KIND) and event["task"] in tree:
                     where = f"synthesis/{partition} at offset {offset}"
-                    self.stories[event.task].facts.append(_stage(event, where))
+                    self.stories[event["task"]].facts.append(_stage(kind, event, where))
 
     def _rollouts(self, tree: set[str]) -> None:
+        mentions = Mentions(tree)
         for partition in self._partitions_of(tree, Topic.ROLLOUTS):
-            for offset, event in self._naming(tree, Topic.ROLLOUTS, partition):
-                if isinstance(event, RolloutFinished) and event.task in tree:
-                    slots = [slot.turns_passed if slot.reason is None else slot.reason for slot in event.slots]
-                    text = f"group {event.group}, execution {event.execution[:12]}: passed {slots}"
+            for offset, (kind, _, event) in self._found(Topic.ROLLOUTS, partition, mentions.grouped):
+                if kind == RolloutFinished.KIND and event["task"] in tree:
+                    slots = [
+                        slot["turns_passed"] if slot["reason"] is None else slot["reason"] for slot in event["slots"]
+                    ]
+                    text = f"group {event['group']}, execution {event['execution'][:12]}: passed {slots}"
                     where = f"rollouts/{partition} at offset {offset}"
-                    self.stories[event.task].facts.append(
-                        Fact(event.epoch, event.step, f"rollout ({event.purpose})", text, where)
-                    )
+                    fact = Fact(event["epoch"], event["step"], f"rollout ({event['purpose']})", text, where)
+                    self.stories[event["task"]].facts.append(fact)
 
-    def _naming(self, tree: set[str], topic: Topic, partition: int) -> Iterator[tuple[int, Any]]:
-        """The events whose bytes hold the id of any task of the tree; the others are not decoded, and neither are seals
-        that only tell the state of such a task. In a group, and nowhere else in a seal, a purpose follows the task."""
-        ids = b"|".join([re.escape(written(task)) for task in sorted(tree)])
-        measured = re.compile(b"(?:%s)%s" % (ids, one_of(Purpose)), re.DOTALL)
-        named = re.compile(b"|".join(re.escape(task.encode()) for task in sorted(tree)))
-        for record in self.source.records(topic, partition):
-            value = record.value or b""
-            if named.search(value) and (value[:HEADER_BYTES] != seal_header() or measured.search(value)):
-                try:
-                    event = decode(value)
-                except UndecodableError:
-                    continue
-                if topic.carries(event.KIND):
-                    yield record.offset, event
+    def _found(self, topic: Topic, partition: int, places: Places) -> Iterator[tuple[int, PlainEvent]]:
+        for record in records_at(self.source, topic, partition, places):
+            with suppress(UndecodableError):
+                yield record.offset, decode_plain(record.value or b"")
 
     def _partitions_of(self, tree: set[str], topic: Topic) -> list[int]:
         wanted = {partition_of(task, self.partitions) for task in tree}
@@ -252,11 +260,11 @@ def _measured(group: SealedGroup) -> str:
     )
 
 
-def _stage(event: StageFinished | VariantRejected, where: str) -> Fact:
-    attempt = f"variant {event.index}, attempt {event.attempt}: {event.stage}"
-    if isinstance(event, VariantRejected):
-        return Fact(event.epoch, event.step, "rejected", f"{attempt}: {event.reason}", where)
-    return Fact(event.epoch, event.step, "stage", f"{attempt} {'passed' if event.ok else 'failed'}", where)
+def _stage(kind: str, event: dict[str, Any], where: str) -> Fact:
+    attempt = f"variant {event['index']}, attempt {event['attempt']}: {event['stage']}"
+    if kind == VariantRejected.KIND:
+        return Fact(event["epoch"], event["step"], "rejected", f"{attempt}: {event['reason']}", where)
+    return Fact(event["epoch"], event["step"], "stage", f"{attempt} {'passed' if event['ok'] else 'failed'}", where)
 
 
 def _groups(evidence: tuple[str, ...]) -> str:

@@ -51,32 +51,42 @@ def _found(source: LogSource, epoch: int, *, near: bool) -> ReplayedPool | None:
 def _begins(source: LogSource, epoch: int) -> int:
     """The last segment of seals that an earlier epoch opens; 0 where there is none. A seal that was written again may
     open one too."""
-    if not isinstance(source, ArchiveSource):
-        return 0
-    try:
-        segments = read_manifest(partition_folder(source.folder, Topic.SEALS, 0)).segments
-    except ArchiveError as error:
-        raise AuditError(str(error)) from error
-    low, high = 0, len(segments)
+    starts = _segment_starts(source, Topic.SEALS)
+    low, high = 0, len(starts)
     while high - low > 1:
         middle = (low + high) // 2
-        first = next(source.records(Topic.SEALS, 0, segments[middle].first), None)
+        first = next(source.records(Topic.SEALS, 0, starts[middle]), None)
         try:
             opened = decode((first.value if first else None) or b"").epoch
         except (SchemaError, AttributeError):
             return 0
         low, high = (middle, high) if opened < epoch else (low, middle)
-    return segments[low].first if segments else 0
+    return starts[low] if starts else 0
+
+
+def _segment_starts(source: LogSource, topic: Topic) -> list[int]:
+    """Where an archive's segments of a topic of one partition begin; empty for a cluster."""
+    if not isinstance(source, ArchiveSource):
+        return []
+    try:
+        return [segment.first for segment in read_manifest(partition_folder(source.folder, topic, 0)).segments]
+    except ArchiveError as error:
+        raise AuditError(str(error)) from error
 
 
 def last_epoch(source: LogSource) -> int | None:
-    """The epoch of the last PoolMaterialized; None where there is none."""
-    last = b""
-    for record in source.records(Topic.POOL, 0) if source.partitions(Topic.POOL) else ():
-        value = record.value or b""
-        if kind_of_frame(value) == PoolMaterialized.KIND:
-            last = value
-    return int(decode(last).epoch) if last else None
+    """The epoch of the last PoolMaterialized; None where there is none. Looked for from the end."""
+    starts = _segment_starts(source, Topic.POOL) or [0]
+    for start, end in reversed(list(zip(starts, [*starts[1:], None], strict=True))):
+        last = b""
+        for record in source.records(Topic.POOL, 0, start) if source.partitions(Topic.POOL) else ():
+            if end is not None and record.offset >= end:
+                break
+            if kind_of_frame(record.value or b"") == PoolMaterialized.KIND:
+                last = record.value or b""
+        if last:
+            return int(decode(last).epoch)
+    return None
 
 
 def _seals_of(source: LogSource, opened: BoundaryOpened, *, near: bool) -> Iterator[tuple[int, Any]]:

@@ -7,7 +7,7 @@ What is of another form is left to the decoder.
 
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
@@ -17,7 +17,9 @@ from schemas.codec import HEADER_BYTES, MAGIC, MAX_EVENT_BYTES, fingerprint, sch
 from schemas.envelope import Envelope
 from schemas.rollouts import Purpose
 from schemas.seals import PartitionSealed, SealedGroup, TaskState, WindowGroup, Zone
+from streams.audit.quick_result import written
 from streams.audit.verify_form import MOST_TURNS
+from streams.audit.verify_form_seal import SealForm
 from streams.audit.verify_grammar import (
     COUNT,
     DIGEST,
@@ -103,6 +105,40 @@ class SealReader:
             raise ValueError("these states are not those of the seals before")
         self._places[partition] = start + count
         return tuple([one.state for one in chosen]), _end_of_array(value, at + len(joined), count)
+
+
+class SealedGroups(NamedTuple):
+    """Some groups of a seal."""
+
+    epoch: int
+    step: int
+    groups: list[SealedGroup]
+
+
+class GroupReader:
+    """Reads single groups of seals, wherever they stand in a log."""
+
+    def __init__(self, tasks: Collection[str]) -> None:
+        self._form = SealForm()
+        self._tasks = {written(task) for task in tasks}
+
+    def read(self, value: bytes) -> SealedGroups | None:
+        """The groups of the tasks in a seal's frame; None where a decoder is needed."""
+        seal = self._form.match(value)
+        if seal is None:
+            return None
+        found: list[SealedGroup] = []
+        count, at = seal.groups
+        for _ in range(count):
+            head = _head().match(value, at)
+            body = _body(*head.group(6, 7)) if head else None
+            end = body.match(value, head.end()) if head and body else None
+            if head is None or end is None:
+                return None
+            if head[2] in self._tasks:
+                found.append(_group(value, at, {})[0])
+            at = end.end()
+        return SealedGroups(int(seal.natural[0]), int(seal.natural[1]), found)
 
 
 def _end_of_array(value: bytes, at: int, count: int) -> int:

@@ -9,11 +9,8 @@ not one of its consequences.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from multiprocessing import get_context
 
 from schemas.seals import BoundarySeedSelected, PartitionSealed
 from schemas.topics import Topic, partition_of
@@ -23,6 +20,7 @@ from streams.audit.limits import Failures, Limit, LimitName, Provenance, limits_
 from streams.audit.measured import MeasuredPartition, MeasureJob, SealKey, evidence_of, header_of, seals_at
 from streams.audit.sealed import RecordedSeal, SealedPass
 from streams.audit.settings_check import settings_divergences
+from streams.audit.shared_work import shared
 from streams.audit.source import LogSource, topic_events
 from streams.audit.story import RunStory, run_story
 from streams.audit.trajectories import Attempts
@@ -92,10 +90,11 @@ class _Replay:
         self.open_barriers = 0
 
     def report(self) -> ReplayReport:
-        with measuring(*self._measurements()) as pending:
+        jobs, processes = self._measurements()
+        with shared([job.run for job in jobs], processes) as work:
             boundaries = list(self.pool.boundaries())
             self.sealed.finish()
-            measured = self._measured(pending)
+            measured = self._measured(work.results())
         for partition in measured:
             self._compare_seals(partition)
         seeds = self._compare_seeds()
@@ -123,20 +122,19 @@ class _Replay:
             return [], 1
         options = self.options
         jobs = [MeasureJob(self.source, number, like, options.to_epoch, options.views) for number in partitions]
-        return jobs, self._processes(len(jobs))
+        return jobs, self._processes()
 
-    def _measured(self, pending: Iterable[MeasuredPartition]) -> list[MeasuredPartition]:
-        measured = list(pending)
+    def _measured(self, measured: list[MeasuredPartition]) -> list[MeasuredPartition]:
         for partition in measured:
             self.divergences += partition.divergences
             if partition.problem:
                 self.limits.append(Limit(LimitName.ROLLOUTS, partition.problem))
         return measured
 
-    def _processes(self, jobs: int) -> int:
+    def _processes(self) -> int:
         numbers = self.source.partitions(Topic.ROLLOUTS)
         records = sum(self.source.end(Topic.ROLLOUTS, number) for number in numbers)
-        return 1 if records < _IN_PROCESS_RECORDS else min(jobs, self.options.jobs)
+        return 1 if records < _IN_PROCESS_RECORDS else self.options.jobs
 
     def _compare_seals(self, measured: MeasuredPartition) -> None:
         recorded = [seal for seal in self.sealed.seals if seal.partition == measured.partition]
@@ -249,17 +247,6 @@ class _Replay:
             seeds=seeds,
             boundaries=len(boundaries),
         )
-
-
-@contextmanager
-def measuring(jobs: Sequence[MeasureJob], processes: int) -> Iterator[Iterable[MeasuredPartition]]:
-    """The partitions, in the order of the jobs. With more than one process they are recomputed while the caller goes
-    on."""
-    if processes <= 1:
-        yield map(MeasureJob.run, jobs)
-        return
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        yield pool.map(MeasureJob.run, jobs)
 
 
 def _task_at(seal: PartitionSealed, path: str) -> str:

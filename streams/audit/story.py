@@ -47,5 +47,13 @@ def run_story(source: LogSource, to_epoch: int | None = None) -> RunStory:
     return story
 
 
+def partitions_of(source: LogSource) -> int:
+    """N, by the first epoch that was opened: it never changes. Raises AuditError where none was."""
+    for placed in events(source, Topic.EPOCHS, 0) if source.partitions(Topic.EPOCHS) else ():
+        if isinstance(placed.event, EpochOpened):
+            return placed.event.partitions
+    return RunStory().partitions
+
+
 def _within(epoch: int, to_epoch: int | None) -> bool:
     return to_epoch is None or epoch <= to_epoch

@@ -30,11 +30,13 @@ _EMPTY = b"\\x00"
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """A well-formed one: its natural key, and its run and id as they are written."""
+    """A well-formed one: its natural key, and its run and id as they are written. groups: how many it has, and where
+    the first begins."""
 
     natural: tuple[bytes, ...]
     run: bytes
     event_id: bytes
+    groups: tuple[int, int]
 
 
 class SealForm:
@@ -53,13 +55,15 @@ class SealForm:
         middle = _MIDDLE.match(value, end) if end else None
         if middle is None or not (partition < partitions and chunk < chunks):
             return None
-        at = _after_groups(value, middle.end(), count_of(middle["groups"]))
+        groups = (count_of(middle["groups"]), middle.end())
+        at = _after_groups(value, groups[1], groups[0])
         at = _after_states(value, at) if at else 0
         counts = _COUNTS.match(value, at) if at else None
         tail = envelope_pattern().fullmatch(value, counts.end()) if counts else None
         if tail is None:
             return None
-        return Seal(tuple([b"%d" % part for part in (epoch, step, partition, chunk)]), tail["run_id"], tail["event_id"])
+        natural = tuple([b"%d" % part for part in (epoch, step, partition, chunk)])
+        return Seal(natural, tail["run_id"], tail["event_id"], groups)
 
 
 _HEAD = re.compile((b"(" + COUNT + b")") * 6 + COUNT + FLAG, re.DOTALL)

@@ -41,7 +41,7 @@ def test_it_is_passed_over(forged: Path) -> None:
 
 
 def test_it_would_come_in_otherwise(forged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def trusting(cut: object, opened: object, evidence: object, generation: int) -> object:
+    def trusting(cut: object, opened: object, evidence: object, generation: int, _: object) -> object:
         return decide_boundary(cut, opened, replace(evidence, selected=None), generation)  # type: ignore[arg-type,type-var]
 
     monkeypatch.setattr("streams.audit.boundaries.decide_boundary", trusting)

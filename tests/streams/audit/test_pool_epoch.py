@@ -5,6 +5,8 @@ import pytest
 
 from schemas.pool import BoundaryOpened, PoolMaterialized
 from schemas.topics import Topic
+from streams.archive.partition import PartitionArchive
+from streams.archive.read import read_partition
 from streams.audit.errors import AuditError
 from streams.audit.pool_epoch import last_epoch, pool_of
 from streams.audit.source import ArchiveSource
@@ -41,3 +43,16 @@ def test_a_boundary_on_other_seals_and_an_epoch_that_is_not_there_are_errors(tmp
         pool_of(ArchiveSource(forged), 2)
     with pytest.raises(AuditError, match="the log holds no pool of epoch 9"):
         pool_of(ArchiveSource(GOLDEN / "windowed"), 9)
+
+
+def test_the_last_epoch_is_found_in_whatever_segment_it_stands(tmp_path: Path) -> None:
+    pool = list(read_partition(GOLDEN / "windowed", Topic.POOL, 0))
+    for size in (1, 5, 1000):
+        folder = tmp_path / str(size)
+        archive = PartitionArchive(folder, Topic.POOL, 0)
+        for number, record in enumerate(pool, 1):
+            archive.add(record, 0.0)
+            if number % size == 0 or number == len(pool):
+                archive.seal()
+        assert last_epoch(ArchiveSource(folder)) == 3
+    assert last_epoch(ArchiveSource(tmp_path)) is None
