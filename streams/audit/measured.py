@@ -17,7 +17,8 @@ from streams.audit.divergence import ABSENT, Difference, Divergence, Stage, diff
 from streams.audit.quick_fold import QuickFold
 from streams.audit.quick_result import quick_result
 from streams.audit.quick_seal import seal_header
-from streams.audit.source import LogSource, events, placed
+from streams.audit.quick_view import ViewWriter, view_header
+from streams.audit.source import LogSource, Placed, events, placed
 from streams.audit.verify_grammar import count_of
 from streams.errors import OffsetGapError
 from streams.log_reader import LogRecord
@@ -72,12 +73,19 @@ class MeasureJob:
         """Folds the partition. An audited log cannot stop the audit: what stops the fold is told in `problem`."""
         measured = MeasuredPartition(self.partition)
         views = _Views(self, measured) if self.views else None
-        if (views is None or not views.any) and self.like == seal_header():
-            return self._quickly(measured)
+        if self.like == seal_header() and (views is None or views.like in (b"", view_header())):
+            self._fold_quickly(measured, views)
+        else:
+            self._fold(measured, views)
+        if views and not measured.problem:
+            views.finish()
+        return measured
+
+    def _fold(self, measured: MeasuredPartition, views: "_Views | None") -> None:
         try:
             for evolved in self._folded(measured):
-                if views and evolved.measured is not None:
-                    views.expect(evolved.measured)
+                if views and views.like and evolved.measured is not None:
+                    views.expect(encode_like(evolved.measured, views.like))
                 for seal in evolved.seals:
                     key = SealKey(seal.step, seal.chunk)
                     measured.seals[key] = SealPrint(
@@ -85,13 +93,11 @@ class MeasureJob:
                     )
         except OffsetGapError as error:
             measured.problem = str(error)
-        if views and not measured.problem:
-            views.finish()
-        return measured
 
-    def _quickly(self, measured: MeasuredPartition) -> MeasuredPartition:
+    def _fold_quickly(self, measured: MeasuredPartition, views: "_Views | None") -> None:
         """The same, in bytes."""
-        fold, epoch_to = QuickFold(self.partition, self.like), self.to_epoch
+        writer = ViewWriter(views.like, views.expect) if views and views.like else None
+        fold, epoch_to = QuickFold(self.partition, self.like, writer), self.to_epoch
         try:
             for record in self.source.records(Topic.ROLLOUTS, self.partition):
                 offset, result = record.offset, quick_result(record.value or b"")
@@ -107,7 +113,6 @@ class MeasureJob:
             measured.last_step = fold.state.step
         except OffsetGapError as error:
             measured.problem = str(error)
-        return measured
 
     def _event(self, fold: QuickFold, record: LogRecord, measured: MeasuredPartition) -> bool:
         """Takes a record that is decoded; whether it is beyond the last epoch wanted."""
@@ -178,38 +183,39 @@ def evidence_of(source: LogSource, partition: int, step: int, task: str) -> tupl
 
 class _Views:
     """Recorded TaskMeasured against recomputed ones, of which a group may have several: one for each result of an
-    evaluation, and of each shape. They are kept as hashes, since a log has as many as it has groups."""
+    evaluation, and of each shape. They are kept as hashes, since a log has as many as it has groups.
+
+    like: the header of the recorded ones, empty where there is none."""
 
     def __init__(self, job: MeasureJob, measured: MeasuredPartition) -> None:
         self._job, self._measured = job, measured
-        self._like = header_of(job.source, Topic.MEASUREMENTS, job.partition, TaskMeasured.KIND)
-        self._prints: dict[str, list[bytes]] = {}
+        self.like = header_of(job.source, Topic.MEASUREMENTS, job.partition, TaskMeasured.KIND)
+        self._prints: set[bytes] = set()
 
-    @property
-    def any(self) -> bool:
-        """Whether the log has any."""
-        return bool(self._like)
-
-    def expect(self, view: TaskMeasured) -> None:
-        if self._like:
-            self._prints.setdefault(view.group, []).append(_print(encode_like(view, self._like)))
+    def expect(self, frame: bytes) -> None:
+        """Takes a recomputed one."""
+        self._prints.add(_print(frame))
 
     def finish(self) -> None:
-        job, topic = self._job, Topic.MEASUREMENTS
-        if not self._like:
-            return
-        doubtful: list[tuple[int, bytes, TaskMeasured]] = []
-        for offset, value, event in events(job.source, topic, job.partition):
-            if not isinstance(event, TaskMeasured) or (job.to_epoch is not None and event.epoch > job.to_epoch):
-                continue
-            self._measured.views += 1
-            if _print(value) not in self._prints.get(event.group, ()):
-                doubtful.append((offset, value, event))
-        again = self._views_of({event.group for _, _, event in doubtful})
+        """Compares what is recorded. What no hash tells is decoded."""
+        doubtful = [] if not self.like else list(self._doubtful())
+        again = self._views_of({one.event.group for one in doubtful})
         for offset, value, event in doubtful:
             found = [difference(value, view) for view in again.get(event.group, ())]
             if None not in found:
                 self._add(event, offset, found[0] if found and found[0] else Difference("", shown(event.group), ABSENT))
+
+    def _doubtful(self) -> Iterator[Placed]:
+        job, topic = self._job, Topic.MEASUREMENTS
+        for record in job.source.records(topic, job.partition):
+            if _print(record.value or b"") in self._prints:
+                self._measured.views += 1
+                continue
+            one = placed(job.source, topic, job.partition, record)
+            beyond = job.to_epoch is not None and isinstance(one.event, TaskMeasured) and one.event.epoch > job.to_epoch
+            if isinstance(one.event, TaskMeasured) and not beyond:
+                self._measured.views += 1
+                yield one
 
     def _views_of(self, groups: set[str]) -> dict[str, list[TaskMeasured]]:
         """One more fold, for the values that hashes do not tell."""

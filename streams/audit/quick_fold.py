@@ -7,19 +7,19 @@ recorded ones; where they are not, the fold that decided is asked (`streams.audi
 """
 
 import hashlib
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from schemas.codec import encode_like
 from schemas.envelope import Producer, derive
 from schemas.rollouts import BarrierReached, ExpectedGroup, Purpose, RolloutFinished
 from schemas.rules import Rules, canonical_json
-from schemas.seals import PartitionSealed, WindowGroup, Zone
+from schemas.seals import PartitionSealed, TaskState, WindowGroup, Zone
 from schemas.topics import Topic
-from streams.audit.quick_result import Quick, Shape, Slots, number, quick_event, shape_of, slots_of, written
+from streams.audit.quick_result import Moments, Quick, Shape, Slots, number, quick_event, shape_of, slots_of, written
+from streams.audit.quick_task import INTEGER, TEXT, Task, Visit, json_text, pooled_moments, state_of, task_of, visit_of
+from streams.audit.quick_view import ViewWriter
 from streams.audit.verify_grammar import text_of
 from streams.errors import OffsetGapError
 from streams.exact import pooled
@@ -31,8 +31,6 @@ from streams.measure.state import MeasureState
 from streams.measure.zones import is_boundary, zone_of
 
 _EVALUATE = written(Purpose.EVALUATE.value)
-_INTEGER, _TEXT = 10, 5
-"""Upper bounds of an encoded integer, and of a text's length (see `streams.measure.seal`)."""
 
 
 class Chunk(NamedTuple):
@@ -43,28 +41,6 @@ class Chunk(NamedTuple):
     number: int
     barrier_offset: int
     frame: bytes
-
-
-class _Visit(NamedTuple):
-    """A group of a window: its moments, and itself as Avro and as canonical JSON. bound: of its encoded size."""
-
-    moments: tuple[int, int, int, int]
-    avro: bytes
-    json: bytes
-    bound: int
-
-
-class _Task(NamedTuple):
-    """A task's state, and itself as Avro and as canonical JSON."""
-
-    category: bytes
-    window: tuple[_Visit, ...]
-    visits: int
-    low: int
-    high: int
-    avro: bytes
-    json: bytes
-    bound: int
 
 
 class _Item(NamedTuple):
@@ -84,26 +60,29 @@ class _Verdict(NamedTuple):
 
 
 class QuickFold:
-    """One partition. like: the header of the recorded seals, which must be of the newest version."""
+    """One partition. like: the header of the recorded seals, which must be of the newest version. views: takes the
+    view of each accepted result; None: there is no need of them."""
 
-    def __init__(self, partition: int, like: bytes) -> None:
-        self._like = like
+    def __init__(self, partition: int, like: bytes, views: ViewWriter | None = None) -> None:
+        self._like, self._views = like, views
         self.state = MeasureState(partition)
         """Without tasks and results, which are held here."""
-        self._tasks: dict[bytes, _Task] = {}
+        self._tasks: dict[bytes, Task] = {}
         self._names: list[bytes] = []
         self._results: dict[Shape, Quick] = {}
-        self._rules: Rules | None = None
-        self._verdicts: dict[tuple[int, int, int, int], _Verdict] = {}
+        self._rules = self.state.rules
+        self._verdicts: dict[Moments, _Verdict] = {}
         self.next_offset = 0
 
-    def result(self, offset: int, result: Quick) -> None:
-        """Takes a result. Raises OffsetGapError."""
+    def result(self, offset: int, result: Quick) -> bool:
+        """Takes a result; whether it is accepted. Raises OffsetGapError."""
         if not self._is_next(offset):
-            return
+            return False
         state, results = self.state, self._results
         if result.shape.purpose == _EVALUATE:
-            return
+            if self._views is not None and result.envelope is not None:
+                self._views.write(result, 0, b"\0")
+            return False
         if result.step <= state.step:
             self.state = state.counting(late=1)
         elif result.step > state.step + 1:
@@ -114,6 +93,19 @@ class QuickFold:
             self.state = state.counting(refused=1)
         else:
             results[result.shape] = result
+            if self._views is not None and result.envelope is not None:
+                self._views.write(result, *self._seen(result))
+            return True
+        return False
+
+    def _seen(self, result: Quick) -> tuple[int, bytes]:
+        """A task's visits, and its zone as Avro, if the step closed now."""
+        before, moments = self._tasks.get(result.shape.task), result.moments
+        window = before.window if before else ()
+        visits = before.visits if before else 0
+        if moments[0]:
+            window, visits = (*window, visit_of(result.shape.group, moments))[-self._rules.measure.window :], visits + 1
+        return visits, self._verdict(window, self._rules).zone[0] if window else _NONE[0]
 
     def event(self, offset: int, event: Any) -> list[Chunk]:
         """Takes a decoded event; the chunks of the seal that it leads to. Raises OffsetGapError."""
@@ -122,14 +114,24 @@ class QuickFold:
         state = replace(self.state, next_offset=offset)
         if isinstance(event, BarrierReached) and (rules := _rules_of(state, event)) is not None:
             return self._close(replace(state, generation=event.generation), offset, event, rules)
-        evolved = evolve(state, offset, event)
+        evolved = evolve(replace(state, tasks=self._tasks_of(event)), offset, event)
+        counts = True
         if evolved.state.results:
             assert isinstance(event, RolloutFinished)
             self.next_offset = offset
-            self.result(offset, quick_event(event))
+            counts = self.result(offset, quick_event(event))
         else:
-            self.state = evolved.state
+            self.state = replace(evolved.state, tasks={})
+        if counts and self._views is not None and evolved.measured is not None:
+            self._views.encode(evolved.measured)
         return []
+
+    def _tasks_of(self, event: Any) -> dict[str, TaskState]:
+        """What the fold of measure needs to make the view of a result."""
+        if self._views is None or not isinstance(event, RolloutFinished):
+            return {}
+        task = self._tasks.get(written(event.task))
+        return {event.task: state_of(event.task, event.category, task)} if task else {}
 
     def skip(self, offset: int) -> None:
         """Passes an undecodable record. Raises OffsetGapError."""
@@ -155,7 +157,7 @@ class QuickFold:
             item, content = self._group(expected, rules)
             groups.append(item)
             digest.update(content)
-        states: list[_Task] = []
+        states: list[Task] = []
         if barrier.last_of_epoch:
             states = [self._tasks[name] for name in self._in_order()]
             lines = b']\n["state",'.join([task.json for task in states])
@@ -227,8 +229,8 @@ class QuickFold:
             )
         )
         texts = (shape.group, shape.task, shape.purpose, shape.category, execution, zone[0])
-        bound = sum([len(text_of(text)) for text in texts]) + 6 * _TEXT + expected.k * (2 * _INTEGER + 2)
-        bound += slots.text_bytes + 2 * _TEXT * expected.k + task.bound + 8 * _INTEGER
+        bound = sum([len(text_of(text)) for text in texts]) + 6 * TEXT + expected.k * (2 * INTEGER + 2)
+        bound += slots.text_bytes + 2 * TEXT * expected.k + task.bound + 8 * INTEGER
         content = b'["group",%s,%s,%s,%s,%d]\n[%s,%s,%s,%s,%s]\n' % (
             json_text(shape.group),
             json_text(shape.task),
@@ -243,9 +245,7 @@ class QuickFold:
         )
         return _Item(avro, bound), content
 
-    def _moved(
-        self, shape: Shape, moments: tuple[int, int, int, int] | None, rules: Rules
-    ) -> tuple[_Task, _Verdict | None]:
+    def _moved(self, shape: Shape, moments: Moments | None, rules: Rules) -> tuple[Task, _Verdict | None]:
         """The task after a group, and what the rules say of its window (see `streams.measure.zones`)."""
         before = self._tasks.get(shape.task)
         visits, low, high = (before.visits, before.low, before.high) if before else (0, 0, 0)
@@ -253,15 +253,15 @@ class QuickFold:
         if moments is None or not moments[0]:
             verdict = self._verdict(window, rules) if window else None
         else:
-            window = (*window, _visit(shape.group, moments))[-rules.measure.window :]
+            window = (*window, visit_of(shape.group, moments))[-rules.measure.window :]
             verdict = self._verdict(window, rules)
             visits, low, high = visits + 1, low + 1 if verdict.low else 0, high + 1 if verdict.high else 0
-        task = _task(shape.task, shape.category, window, visits, low, high)
+        task = task_of(shape.task, shape.category, window, visits, low, high)
         self._tasks[shape.task] = task
         return task, verdict
 
-    def _verdict(self, window: Sequence[_Visit], rules: Rules) -> _Verdict:
-        moments = _pooled(window)
+    def _verdict(self, window: Sequence[Visit], rules: Rules) -> _Verdict:
+        moments = pooled_moments(window)
         verdict = self._verdicts.get(moments)
         if verdict is None:
             sample = [WindowGroup("", *moments)]
@@ -276,7 +276,7 @@ class QuickFold:
         return verdict
 
     def _chunks(
-        self, seal: PartitionSealed, barrier: BarrierReached, groups: list[_Item], states: list[_Task]
+        self, seal: PartitionSealed, barrier: BarrierReached, groups: list[_Item], states: list[Task]
     ) -> Iterator[Chunk]:
         packs = list(_packs(groups, states, chunk_room(seal.rules)))
         for place, (some_groups, some_states) in enumerate(packs):
@@ -314,46 +314,6 @@ def _missing(expected: ExpectedGroup) -> Slots:
     return slots_of(outcome, (0,) * expected.k, ("",) * expected.k)
 
 
-def _visit(group: bytes, moments: tuple[int, int, int, int]) -> _Visit:
-    n, total, squares, turns = moments
-    avro = b"".join((group, number(n), number(total), number(squares), number(turns)))
-    json = b"[%s,%d,%d,%d,%d]" % (json_text(group), n, total, squares, turns)
-    return _Visit(moments, avro, json, len(text_of(group)) + _TEXT + 4 * _INTEGER)
-
-
-def _task(name: bytes, category: bytes, window: tuple[_Visit, ...], visits: int, low: int, high: int) -> _Task:
-    listed = b"".join((number(len(window)), *[visit.avro for visit in window], b"\0")) if window else b"\0"
-    avro = b"".join((name, category, listed, number(visits), number(low), number(high)))
-    shown = b",".join([visit.json for visit in window])
-    json = b"[%s,%s,[%s],%d,%d,%d]" % (json_text(name), json_text(category), shown, visits, low, high)
-    bound = len(text_of(name)) + len(text_of(category)) + 2 * _TEXT + 5 * _INTEGER
-    return _Task(category, window, visits, low, high, avro, json, bound + sum([visit.bound for visit in window]))
-
-
-def _pooled(window: Sequence[_Visit]) -> tuple[int, int, int, int]:
-    """The moments of a window, as `streams.exact.pooled` has them."""
-    first = window[0].moments
-    if len(window) == 1:
-        return first
-    others = [visit.moments for visit in window[1:]]
-    n, total, squares, turns = first
-    for moments in others:
-        if moments[3] != turns:
-            return pooled([WindowGroup("", *visit.moments) for visit in window])
-        n, total, squares = n + moments[0], total + moments[1], squares + moments[2]
-    return n, total, squares, turns
-
-
-_PLAIN = re.compile(rb"[ !#-\[\]-~]*").fullmatch
-
-
-@lru_cache(maxsize=65_536)
-def json_text(text: bytes) -> bytes:
-    """A text, given as Avro writes it, in canonical JSON."""
-    bare = text_of(text) if text != b"\0" else b""
-    return b'"%s"' % bare if _PLAIN(bare) else canonical_json(bare.decode()).encode()
-
-
 def _zone(zone: Zone) -> tuple[bytes, bytes]:
     return written(zone.value), canonical_json(zone.value).encode()
 
@@ -361,7 +321,7 @@ def _zone(zone: Zone) -> tuple[bytes, bytes]:
 _NONE = _zone(Zone.NONE)
 
 
-_Items = Sequence[_Item | _Task]
+_Items = Sequence[_Item | Task]
 
 
 def _array(items: _Items) -> bytes:
@@ -370,7 +330,7 @@ def _array(items: _Items) -> bytes:
 
 def _packs(groups: _Items, states: _Items, room: int) -> Iterator[tuple[_Items, _Items]]:
     """As `streams.measure.seal` fills its chunks."""
-    packed: tuple[list[_Item | _Task], list[_Item | _Task]] = ([], [])
+    packed: tuple[list[_Item | Task], list[_Item | Task]] = ([], [])
     used = 0
     both: tuple[_Items, _Items] = (groups, states)
     for place, items in enumerate(both):

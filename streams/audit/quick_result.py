@@ -19,6 +19,8 @@ from streams.audit.verify_grammar import text_pattern as text
 from streams.measure.outcome import DIGEST_LENGTH, Outcome, outcome_of
 
 MOST_SLOTS = 64
+Moments = tuple[int, int, int, int]
+"""n, sum, sum of squares of live slots, and turns in total."""
 
 
 class Shape(NamedTuple):
@@ -46,14 +48,15 @@ class Slots(NamedTuple):
 
 
 class Quick(NamedTuple):
-    """A result that may be one. moments: n, sum, sum of squares of its live slots, and turns in total."""
+    """A result that may be one. envelope: the match of its envelope, where it was read in bytes."""
 
     epoch: int
     step: int
     shape: Shape
     execution: bytes
-    moments: tuple[int, int, int, int]
+    moments: Moments
     slots: Slots
+    envelope: "re.Match[bytes] | None" = None
 
 
 def quick_result(value: bytes) -> Quick | None:
@@ -67,7 +70,8 @@ def quick_result(value: bytes) -> Quick | None:
     if count != k or (slots := _live_slots(turns_total, k)) is None:
         return None
     found = slots.match(value, head.end())
-    if found is None or envelope_pattern().fullmatch(value, found.end()) is None:
+    envelope = envelope_pattern().fullmatch(value, found.end()) if found else None
+    if found is None or envelope is None:
         return None
     parts = found.groups()
     shape = Shape(group, task, purpose, k, turns_total, category)
@@ -79,7 +83,7 @@ def quick_result(value: bytes) -> Quick | None:
     reasons, reasons_json = _no_reasons(k)
     text_bytes = DIGEST_LENGTH * ((len(named) - moments[0]) // (1 + DIGEST_LENGTH))
     figures = Slots(passed, reasons, versions, trajectories, passed_json, reasons_json, text_bytes)
-    return Quick(count_of(epoch), count_of(step), shape, execution, moments, figures)
+    return Quick(count_of(epoch), count_of(step), shape, execution, moments, figures, envelope)
 
 
 def quick_event(event: RolloutFinished) -> Quick:
@@ -188,7 +192,7 @@ def _flags(flags: tuple[int, ...]) -> bytes:
     return (bytes([2 * len(flags)]) + bytes(flags) if flags else b"") + b"\0"
 
 
-Passed = tuple[bytes, tuple[int, int, int, int], bytes]
+Passed = tuple[bytes, Moments, bytes]
 
 
 def _passed(turns: bytes, k: bytes, turns_total: bytes) -> Passed:

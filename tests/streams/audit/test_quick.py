@@ -11,12 +11,13 @@ from schemas.codec import decode, encode
 from schemas.envelope import Producer, stamp
 from schemas.epochs import LearnerStarted
 from schemas.errors import UndecodableError
-from schemas.rollouts import BarrierReached, ExpectedGroup, FailureReason, Purpose, RolloutFinished, Slot
+from schemas.rollouts import BarrierReached, ExpectedGroup, FailureReason, Purpose, RolloutFinished, Slot, TaskMeasured
 from schemas.rules import MeasureRules, PoolRules, Rules
 from schemas.seals import PartitionSealed
 from streams.audit.quick_fold import Chunk, QuickFold
 from streams.audit.quick_result import quick_result
 from streams.audit.quick_seal import SealReader
+from streams.audit.quick_view import ViewWriter, view_header
 from streams.measure.fold import evolve, skip
 from streams.measure.state import MeasureState
 
@@ -126,7 +127,7 @@ class RandomLog:
         self.put(result)
 
 
-def folded(frames: list[bytes]) -> tuple[list[PartitionSealed], MeasureState]:
+def folded(frames: list[bytes], views: list[TaskMeasured] | None = None) -> tuple[list[PartitionSealed], MeasureState]:
     state, seals = MeasureState(1), list[PartitionSealed]()
     for offset, frame in enumerate(frames):
         try:
@@ -136,11 +137,15 @@ def folded(frames: list[bytes]) -> tuple[list[PartitionSealed], MeasureState]:
             continue
         state = evolved.state
         seals += evolved.seals
+        if views is not None and evolved.measured is not None:
+            views.append(evolved.measured)
     return seals, state
 
 
-def quickly_folded(frames: list[bytes], like: bytes) -> tuple[list[Chunk], QuickFold, int]:
-    fold, chunks, quick = QuickFold(1, like), list[Chunk](), 0
+def quickly_folded(
+    frames: list[bytes], like: bytes, views: ViewWriter | None = None
+) -> tuple[list[Chunk], QuickFold, int]:
+    fold, chunks, quick = QuickFold(1, like, views), list[Chunk](), 0
     for offset, frame in enumerate(frames):
         result = quick_result(frame)
         if result is not None:
@@ -160,12 +165,15 @@ def printed(seal: PartitionSealed) -> Chunk:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_partition_folded_in_bytes_comes_to_the_same_seals(seed: int) -> None:
+def test_a_partition_folded_in_bytes_comes_to_the_same_seals_and_views(seed: int) -> None:
     log = RandomLog(seed)
     frames = log.made()
-    seals, state = folded(frames)
-    chunks, fold, quick = quickly_folded(frames, encode(seals[0])[:10])
+    views, viewed = list[TaskMeasured](), list[bytes]()
+    seals, state = folded(frames, views)
+    chunks, fold, quick = quickly_folded(frames, encode(seals[0])[:10], ViewWriter(view_header(), viewed.append))
     assert chunks == [printed(seal) for seal in seals]
+    assert viewed == [encode(view) for view in views]
+    assert len(views) > len(seals)
     assert len(seals) >= 6
     assert quick or log.failing
     assert (fold.next_offset, fold.state.step, fold.state.counts) == (len(frames), state.step, state.counts)
