@@ -1,9 +1,10 @@
 """What the audit does a second, on a made log.
 
 ``python -m benchmarks.audit --groups 625000 --tasks 100000 --epochs 50`` makes the log once, in ``--folder``. Rates are
-in attempts and in groups a second of wall time, on as many processes as ``--jobs``, with the processor time of all of
+in attempts and in records a second of wall time, on as many processes as ``--jobs``, with the processor time of all of
 them; beside them, in the same run, a plain loop over fastavro that adds up progress by epoch, and the same sums in
-ClickHouse. ``--long-epochs 10000`` makes a log of a million records instead, and asks it for a task and for pools.
+ClickHouse. ``--part`` runs one of them. ``--long-epochs 10000`` makes a log of a million records instead, and asks it
+for a task and for pools.
 """
 
 import argparse
@@ -37,17 +38,23 @@ DONE = "made-whole"
 """Written last, so that a log that was made in part is made again."""
 
 
-def timed(name: str, groups: int, work: Callable[[], T]) -> T:
-    """Runs, and prints the rate."""
+def timed(name: str, groups: int, records: int, work: Callable[[], T]) -> T:
+    """Runs, and prints the rate, in attempts and in the records that the work reads."""
     start, spent = time.perf_counter(), processor_seconds()
     result = work()
     seconds, spent = time.perf_counter() - start, processor_seconds() - spent
-    attempts = groups * K
     print(
-        f"{name:<26} {seconds:8.2f} s ({spent:8.2f} s of processors)  {attempts / seconds:12,.0f} attempts/s  "
-        f"{groups / seconds:10,.0f} groups/s"
+        f"{name:<26} {seconds:8.2f} s ({spent:8.2f} s of processors)  {groups * K / seconds:12,.0f} attempts/s  "
+        f"{records / seconds:10,.0f} records/s  peak {peak_memory():,.0f} MiB",
+        flush=True,
     )
     return result
+
+
+def peak_memory() -> float:
+    """Of this process and, where there were others, of the largest of them, together. MiB."""
+    used = [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(used) / 1024
 
 
 def processor_seconds() -> float:
@@ -88,17 +95,61 @@ def clickhouse(columns: Path) -> dict[int, list[int]]:
 def long_log(folder: Path, epochs: int) -> None:
     """What it takes to ask for one task and for one pool of a log of many epochs."""
     size = Size(epochs * LONG_GROUPS, LONG_TASKS, epochs)
-    archive = folder / f"long-{size.groups}-{size.tasks}-{size.epochs}"
+    archive = made(folder / f"long-{size.groups}-{size.tasks}-{size.epochs}", size)
+    source = ArchiveSource(archive)
+    records = records_of(source, *Topic)
+    print(f"{records:,} records of {epochs:,} epochs")
+    timed("trace of a task", size.groups, records, lambda: lineage(source, "made-task-000007"))
+    timed("pool show, in the middle", size.groups, records, lambda: pool_of(source, epochs // 2))
+    timed("pool show, the last", size.groups, records, lambda: pool_of(source))
+
+
+def made(archive: Path, size: Size) -> Path:
+    """The log of a size, made where it is not there yet."""
     if not (archive / DONE).exists():
         shutil.rmtree(archive, ignore_errors=True)
-        timed("made, the long one", size.groups, lambda: make_log(archive, size))
+        make_log(archive, size)
         (archive / DONE).touch()
-    source = ArchiveSource(archive)
-    records = sum(source.end(topic, number) for topic in Topic for number in source.partitions(topic))
-    print(f"{records:,} records of {epochs:,} epochs")
-    timed("trace of a task", size.groups, lambda: lineage(source, "made-task-000007"))
-    timed("pool show, in the middle", size.groups, lambda: pool_of(source, epochs // 2))
-    timed("pool show, the last", size.groups, lambda: pool_of(source))
+    return archive
+
+
+def records_of(source: ArchiveSource, *topics: Topic) -> int:
+    return sum(source.end(topic, number) for topic in topics for number in source.partitions(topic))
+
+
+class _Parts:
+    """What is measured, each part by itself, so that they can be run one by one."""
+
+    def __init__(self, archive: Path, columns: Path, groups: int, jobs: int) -> None:
+        self.archive, self.columns, self.groups, self.jobs = archive, columns, groups, jobs
+        self.source = ArchiveSource(archive)
+        self.records = records_of(self.source, *Topic)
+
+    def drift(self) -> None:
+        story, store = run_story(self.source), ColumnStore(self.source, self.columns, self.jobs)
+        assert story.run_id == RUN
+        shutil.rmtree(self.columns, ignore_errors=True)
+        records = records_of(self.source, Topic.SEALS, Topic.POOL, Topic.SYNTHESIS)
+        timed("drift, side files made", self.groups, records, lambda: drift(store, story))
+        timed("drift, side files there", self.groups, records, lambda: drift(store, story))
+
+    def replay(self) -> None:
+        options = ReplayOptions(jobs=self.jobs)
+        report = timed("replay of all decisions", self.groups, self.records, lambda: replay(self.source, options))
+        assert report.agrees, report.first
+
+    def verify(self) -> None:
+        found = timed("verify", self.groups, self.records, lambda: verify_archive(self.archive, self.jobs))
+        assert found.sound and found.attempts == self.groups * K, found.faults[:1]
+
+    def compare(self) -> None:
+        records = records_of(self.source, Topic.ROLLOUTS)
+        plain = timed("plain loop over fastavro", self.groups, records, lambda: plain_loop(self.source))
+        asked = timed("ClickHouse, side files", self.groups, self.groups, lambda: clickhouse(self.columns))
+        assert asked == plain
+
+
+PARTS = ("drift", "replay", "verify", "compare")
 
 
 def main() -> None:
@@ -109,35 +160,18 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("runs/audit-benchmark"))
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--long-epochs", type=int, default=0, help="of a second log, for trace and pool show")
+    parser.add_argument("--part", choices=PARTS, action="append", help="only this; compare needs drift's side files")
     chosen = parser.parse_args()
     if chosen.long_epochs:
         long_log(chosen.folder, chosen.long_epochs)
         return
     size = Size(chosen.groups, chosen.tasks, chosen.epochs)
-    archive = chosen.folder / f"{size.groups}-{size.tasks}-{size.epochs}"
-    groups = size.per_epoch * size.epochs
-    if not (archive / DONE).exists():
-        shutil.rmtree(archive, ignore_errors=True)
-        timed("made", groups, lambda: make_log(archive, size))
-        (archive / DONE).touch()
-    source, columns = ArchiveSource(archive), chosen.folder / "columns" / archive.name
-    story = run_story(source)
-    assert story.run_id == RUN
-    shutil.rmtree(columns, ignore_errors=True)
-    store = ColumnStore(source, columns, chosen.jobs)
-    timed("drift, side files made", groups, lambda: drift(store, story))
-    timed("drift, side files there", groups, lambda: drift(store, story))
-    report = timed(
-        "replay of all decisions", groups, lambda: replay(source, ReplayOptions(jobs=chosen.jobs, views=False))
-    )
-    assert report.agrees, report.first
-    verified = timed("verify", groups, lambda: verify_archive(archive, chosen.jobs))
-    assert verified.sound and verified.attempts == groups * K, verified.faults[:1]
-    plain = timed("plain loop over fastavro", groups, lambda: plain_loop(source))
-    asked = timed("ClickHouse, side files", groups, lambda: clickhouse(columns))
-    assert asked == plain
-    peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    print(f"peak memory of a process {peak / 1024:,.0f} MiB")
+    archive = made(chosen.folder / f"{size.groups}-{size.tasks}-{size.epochs}", size)
+    columns = chosen.folder / "columns" / archive.name
+    parts = _Parts(archive, columns, size.per_epoch * size.epochs, chosen.jobs)
+    print(f"{parts.groups * K:,} attempts in {parts.groups:,} groups, {parts.records:,} records")
+    for part in chosen.part or PARTS:
+        getattr(parts, part)()
 
 
 if __name__ == "__main__":
