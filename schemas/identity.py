@@ -2,6 +2,7 @@
 
 import hashlib
 import struct
+from collections.abc import Mapping
 from typing import Any
 
 from schemas.derive import encoder
@@ -29,8 +30,14 @@ def seed_id(seed: int, epoch: int, step: int, task: str) -> str:
 
 def content_digest(definition: TaskDefinition) -> str:
     """sha256 of what a task is, without its id and parent: equal content gives equal digests."""
-    content: dict[str, Any] = _plain(definition)
-    del content["task"], content["parent"]
+    return content_digest_of(_plain(definition))
+
+
+def content_digest_of(record: Mapping[str, Any]) -> str:
+    """The same, of a definition's plain record. What is None says nothing, so that a field which a later schema version
+    adds leaves the digests of older tasks as they were."""
+    content = {name: value for name, value in record.items() if value is not None and name not in ("task", "parent")}
+    content["turns"] = [{name: value for name, value in turn.items() if value is not None} for turn in record["turns"]]
     return digest(content)
 
 

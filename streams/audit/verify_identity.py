@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from schemas.envelope import event_id
-from schemas.identity import digest, variant_id
+from schemas.identity import content_digest_of, variant_id
 from schemas.topics import Topic, partition_of
 
 NATURAL_KEYS: dict[str, tuple[str, ...]] = {
@@ -115,13 +115,15 @@ def _own_partition(expected: Expected, record: dict[str, Any]) -> str | None:
 
 
 def _variant(_: Expected, record: dict[str, Any]) -> str | None:
-    definition = dict(record["definition"])
-    task = definition.pop("task")
-    del definition["parent"]
-    content = digest(definition)
+    definition = record["definition"]
+    content = content_digest_of(definition)
     if record["content"] != content:
         return "the variant's content is not what its sha256 says"
-    return None if task == variant_id(record["seed"], content) else "the variant's id does not follow from its content"
+    return (
+        None
+        if definition["task"] == variant_id(record["seed"], content)
+        else "the variant's id does not follow from its content"
+    )
 
 
 def _refused(_: Expected, record: dict[str, Any]) -> str | None:

@@ -1,4 +1,5 @@
-"""``python -m tests.golden.make_archive NAME``: a small scripted run, archived anew in one segment a partition.
+"""``python -m tests.golden.make_archive NAME``: a small run, archived anew in one segment a partition: a scripted one,
+or (`disturbed`) a simulated one in which much goes wrong.
 
 A golden archive is written once and never changed: it must replay whatever the code's defaults become.
 """
@@ -13,6 +14,7 @@ from schemas.topics import Topic
 from streams.archive.partition import PartitionArchive
 from streams.archive.read import archived_partitions, read_partition
 from streams.archive.worker import keep_schemas
+from tests.golden.disturbed import write_disturbed
 
 ARCHIVES = Path(__file__).parent / "archives"
 SMALL = (
@@ -44,6 +46,7 @@ RUNS: dict[str, tuple[str, ...]] = {
         "rules.select.quota=1",
     ),
 }
+DISTURBED = "disturbed"
 LIGHT = frozenset({"retiring", "retiring-otherwise"})
 """Two epochs, and without trajectories, as a log is once their retention is over."""
 
@@ -71,6 +74,9 @@ def compact(archive: Path, target: Path, topics: Iterable[Topic] = Topic) -> Non
 def make(name: str) -> None:
     target = ARCHIVES / name
     assert not target.exists(), f"{target} is there already, and a golden archive never changes"
+    if name == DISTURBED:
+        write_disturbed(target)
+        return
     with tempfile.TemporaryDirectory() as folder:
         light = name in LIGHT
         run(Path(folder) / "run", *RUNS[name], epochs=2 if light else 3)
@@ -79,5 +85,5 @@ def make(name: str) -> None:
 
 
 if __name__ == "__main__":
-    for chosen in sys.argv[1:] or RUNS:
+    for chosen in sys.argv[1:] or (*RUNS, DISTURBED):
         make(chosen)

@@ -1,11 +1,13 @@
 """Archives with an edited record, sealed again from the edit on: what only a replay can find."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from schemas.codec import decode, encode
+from schemas.errors import UndecodableError
 from schemas.topics import Topic
 from streams.archive.partition import PartitionArchive, partition_folder
 from streams.archive.read import archived_partitions, read_partition
@@ -60,9 +62,12 @@ def insert(archive: Path, target: Path, place: Place, value: bytes) -> Path:
 
 def places(archive: Path, topic: Topic, wanted: Callable[[Any], bool]) -> list[tuple[Place, Any]]:
     """The events of a topic that are wanted, and where they stand."""
-    return [
-        (Place(topic, partition, record.offset), event)
-        for partition in archived_partitions(archive, topic)
-        for record in read_partition(archive, topic, partition)
-        if wanted(event := decode(record.value or b""))
-    ]
+    return [(place, event) for place, event in decoded(archive, topic) if wanted(event)]
+
+
+def decoded(archive: Path, topic: Topic) -> Iterator[tuple[Place, Any]]:
+    """The events of a topic. What is none is passed over, as every reader does."""
+    for partition in archived_partitions(archive, topic):
+        for record in read_partition(archive, topic, partition):
+            with suppress(UndecodableError):
+                yield Place(topic, partition, record.offset), decode(record.value or b"")

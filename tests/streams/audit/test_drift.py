@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ import pytest
 
 from rods.drift_page import drift_page
 from schemas.codec import decode
-from schemas.epochs import EpochOpened
+from schemas.epochs import EpochOpened, LearnerStarted
+from schemas.errors import UndecodableError
 from schemas.pool import TaskInjected, TaskRetired, VariantVerified
-from schemas.rollouts import BarrierReached, RolloutFinished
+from schemas.rollouts import BarrierReached, RolloutFinished, Slot
 from schemas.rules import Rules
 from schemas.synthesis import StageFinished
 from schemas.topics import Topic
@@ -30,39 +32,60 @@ from tests.streams.audit.forge import GOLDEN
 
 ARCHIVES = sorted(GOLDEN.iterdir())
 
-# One row a group that a barrier expected: the first result of its shape before it, slots that count alone.
-GROUPS = """
-WITH slots AS (
-    SELECT partition, offset, epoch, step, task, purpose, category, group, k, turns_total,
-           countIf(status = 'finished') AS live,
-           sumIf(passed, status = 'finished') AS passed
+# One row a group that a barrier expected, train or probe: of the results of its shape between the barrier of the step
+# before and its own, the first. A barrier of a learner that another one has overtaken is none. Of its slots those count
+# that finished with values that can be: what failed is not a zero.
+MEASURED = """
+WITH fenced AS (
+    SELECT *, max(generation) OVER (PARTITION BY partition ORDER BY offset) AS newest
+    FROM file('{folder}/fences.parquet')
+), closing AS (
+    SELECT partition, step, min(offset) AS at
+    FROM fenced WHERE step > 0 AND generation = newest GROUP BY partition, step
+), spans AS (
+    SELECT partition, at, lagInFrame(at, 1, -1) OVER (
+        PARTITION BY partition ORDER BY step ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS after
+    FROM closing
+), slots AS (
+    SELECT *, repeat('1', greatest(0, passed)) AS won, status = 'finished' AND reason = '' AND least_count >= 0
+        AND trajectory <= 64 AND slot_total = turns_total AND passed BETWEEN 0 AND turns_total
+        AND outcomes IN (won, substring(concat(won, '0'), 1, turns_total)) AS live
     FROM file('{folder}/slots.parquet')
-    GROUP BY partition, offset, epoch, step, task, purpose, category, group, k, turns_total
-), firsts AS (
-    SELECT partition, group, argMin(live, offset) AS live, argMin(passed, offset) AS passed, min(offset) AS at
-    FROM slots GROUP BY partition, group
-), groups AS (
-    SELECT e.epoch AS epoch, e.step AS step, e.task AS task, e.category AS category, e.turns_total AS turns_total,
-           if(f.at < e.offset AND f.group != '', f.live, 0) AS live, if(live > 0, f.passed, 0) AS passed,
-           e.alpha_low AS alpha_low, e.alpha_high AS alpha_high, e.window AS window,
-           live > 0 AND (passed / (live * turns_total) < e.drift_low OR passed / (live * turns_total) > e.drift_high)
-               AS verdict
+), results AS (
+    SELECT partition, offset, step, task, purpose, category, group, k, turns_total,
+           countIf(live) AS alive, sumIf(passed, live) AS won
+    FROM slots GROUP BY partition, offset, step, task, purpose, category, group, k, turns_total HAVING count() = k
+), measured AS (
+    SELECT e.epoch AS epoch, e.step AS step, e.task AS task, e.purpose AS purpose, e.category AS category,
+           e.turns_total AS turns_total, e.alpha_low AS alpha_low, e.alpha_high AS alpha_high, e.window AS window,
+           e.drift_low AS drift_low, e.drift_high AS drift_high,
+           argMinIf(r.alive, r.offset, r.group != '' AND r.step = e.step AND r.offset > s.after AND r.offset < s.at)
+               AS live,
+           argMinIf(r.won, r.offset, r.group != '' AND r.step = e.step AND r.offset > s.after AND r.offset < s.at)
+               AS passed
     FROM file('{folder}/expected.parquet') AS e
-    LEFT JOIN firsts AS f ON f.partition = e.partition AND f.group = e.group
-    WHERE e.purpose = 'train'
+    JOIN spans AS s ON s.partition = e.partition AND s.at = e.offset
+    LEFT JOIN results AS r ON r.partition = e.partition AND r.group = e.group AND r.task = e.task
+        AND r.purpose = e.purpose AND r.category = e.category AND r.k = e.k AND r.turns_total = e.turns_total
+    GROUP BY e.partition, e.offset, e.epoch, e.step, e.task, e.group, e.purpose, e.category, e.turns_total,
+             e.alpha_low, e.alpha_high, e.window, e.drift_low, e.drift_high
+), groups AS (
+    SELECT *, live > 0 AND (passed / (live * turns_total) < drift_low OR passed / (live * turns_total) > drift_high)
+        AS verdict
+    FROM measured WHERE purpose = 'train'
 )
 """
 
 BINS = ", ".join(f"countIf(live > 0 AND least(9, intDiv(10 * passed, live * turns_total)) = {b})" for b in range(10))
 FIGURES = (
-    GROUPS
+    MEASURED
     + """
 , pooled AS (
     SELECT *,
         arraySlice(groupArrayIf((live, passed, turns_total), live > 0)
             OVER (PARTITION BY task ORDER BY step ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW), -window) AS seen,
         arraySum(x -> x.2 * 5040 / x.3, seen) / (5040 * arraySum(x -> x.1, seen)) AS mean
-    FROM groups
+    FROM measured
 ), ordered AS (
     SELECT *, lagInFrame(toNullable(verdict)) OVER (
         PARTITION BY task ORDER BY step ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS before
@@ -86,11 +109,12 @@ SELECT p.epoch AS epoch, count() AS groups, countIf(live > 0) AS live_groups, su
 FROM pooled AS p
 LEFT JOIN file('{folder}/variants.parquet') AS v ON v.task = p.task
 LEFT JOIN flips AS f ON f.epoch = p.epoch
+WHERE p.purpose = 'train'
 GROUP BY p.epoch ORDER BY p.epoch
 """.replace("BINS", BINS)
 )
 DISTANCES = (
-    GROUPS
+    MEASURED
     + f"""
 , counted AS (SELECT epoch, [{BINS}] AS bins FROM groups GROUP BY epoch),
 shares AS (SELECT epoch, arrayMap(c -> (c + 0.5) / (arraySum(bins) + 5), bins) AS p FROM counted)
@@ -101,7 +125,8 @@ FROM shares AS a CROSS JOIN (SELECT p FROM shares WHERE epoch = {{reference}}) A
 """
 )
 EVICTED = """
-SELECT epoch, count() AS evictions, groupArray(task) AS tasks FROM file('{folder}/evicted.parquet') GROUP BY epoch
+SELECT epoch, uniqExact(task) AS evictions, groupUniqArray(task) AS tasks
+FROM file('{folder}/evicted.parquet') GROUP BY epoch
 """
 CRITIQUES = """
 SELECT epoch, uniqExact(seed, index, attempt, ordinal) AS critiques,
@@ -112,19 +137,23 @@ FROM file('{folder}/critiques.parquet') GROUP BY epoch
 
 def events(archive: Path, topic: Topic) -> Iterator[tuple[int, int, Any]]:
     for record in read_archive(archive, topic):
-        yield record.partition, record.offset, decode(record.value or b"")
+        with suppress(UndecodableError):
+            yield record.partition, record.offset, decode(record.value or b"")
 
 
 def load(archive: Path, folder: Path) -> None:
     """The rollouts and the few other facts as tables, column by column."""
     rules = {e.epoch: Rules.parse(e.rules) for _, _, e in events(archive, Topic.EPOCHS) if isinstance(e, EpochOpened)}
-    slots, expected = [], []
+    slots, expected, fences = [], [], []
     for partition, offset, event in events(archive, Topic.ROLLOUTS):
         place = {"partition": partition, "offset": offset}
         if isinstance(event, RolloutFinished):
             shared = {name: getattr(event, name) for name in _SHARED}
-            slots += [{**place, **shared, "status": s.status, "passed": s.turns_passed} for s in event.slots]
+            slots += [{**place, **shared, **_slot(slot)} for slot in event.slots]
+        elif isinstance(event, LearnerStarted):
+            fences.append({**place, "generation": event.generation, "step": 0})
         elif isinstance(event, BarrierReached):
+            fences.append({**place, "generation": event.generation, "step": event.step})
             chosen = rules[event.epoch]
             thresholds = {
                 "alpha_low": float(chosen.measure.alpha_low),
@@ -134,9 +163,10 @@ def load(archive: Path, folder: Path) -> None:
                 "window": chosen.measure.window,
             }
             for group in event.expected:
-                names = {name: getattr(group, name) for name in ("group", "task", "purpose", "category", "turns_total")}
+                names = {name: getattr(group, name) for name in _SHAPE}
                 expected.append({**place, "epoch": event.epoch, "step": event.step, **names, **thresholds})
     _write(folder / "slots.parquet", slots)
+    _write(folder / "fences.parquet", fences)
     _write(folder / "expected.parquet", expected)
     pool = [event for _, _, event in events(archive, Topic.POOL)]
     since = {event.task: event.epoch for event in reversed(pool) if isinstance(event, TaskInjected)}
@@ -152,7 +182,21 @@ def load(archive: Path, folder: Path) -> None:
     _write(folder / "critiques.parquet", critiques)
 
 
-_SHARED = ("epoch", "step", "task", "purpose", "category", "group", "k", "turns_total")
+_SHAPE = ("group", "task", "purpose", "k", "turns_total", "category")
+_SHARED = ("step", *_SHAPE)
+
+
+def _slot(slot: Slot) -> dict[str, Any]:
+    """An attempt's outcome, column by column. outcomes: a 1 for each turn passed, a 0 for the one that was not."""
+    return {
+        "status": slot.status,
+        "reason": slot.reason or "",
+        "passed": slot.turns_passed,
+        "slot_total": slot.turns_total,
+        "outcomes": "".join([str(int(passed)) for passed in slot.outcomes]),
+        "least_count": min(slot.tool_calls, slot.tokens, slot.latency, slot.policy_version),
+        "trajectory": len(slot.trajectory),
+    }
 
 
 def _write(path: Path, rows: list[dict[str, Any]]) -> None:
@@ -221,6 +265,8 @@ def test_the_archives_have_variants_flips_and_evictions_to_count() -> None:
     assert sum(row.evictions for row in rows) > 5
     assert sum(row.evictions_flipped for row in rows) > 0
     assert any(row.zones["hard"] for row in rows)
+    assert any(row.zones["none"] for row in rows), "and groups whose task has no live attempt so far"
+    assert any(row.live_groups < row.groups for row in rows)
 
 
 def test_side_files_change_nothing_and_are_bound_to_their_segments(tmp_path: Path) -> None:
@@ -273,5 +319,7 @@ def test_the_page_needs_nothing_beside_it() -> None:
     assert page.count("<svg") == 9
     assert "<script" not in page
     assert re.findall(r"(?:src|href)=\"(?!#)[^\"]*\"", page) == []
+    assert "@import" not in page
+    assert re.findall(r"url\((?!#)", page) == []
     assert "population stability index" in page
     assert drift_page(report, [], DriftLimits()) == drift_page(report, [], DriftLimits())

@@ -1,6 +1,7 @@
 import pytest
 
-from schemas.pool import TaskInjected, TaskRetired, VariantVerified
+from schemas.pool import OperatorDecided, TaskInjected, TaskRetired, VariantVerified
+from schemas.synthesis import VariantRejected
 from schemas.topics import Topic
 from streams.audit.errors import AuditError
 from streams.audit.lineage import TaskStory, lineage, story_lines
@@ -63,6 +64,17 @@ def test_a_story_is_told_in_order_and_marks_the_task_asked_for() -> None:
     assert sum("<- asked for" in line for line in lines) == 1
     epochs = [fact.epoch for fact in found.root.facts]
     assert epochs == sorted(epochs)
+
+
+def test_a_disturbed_run_tells_an_operators_order_a_missing_group_a_probe_and_a_return() -> None:
+    archive = GOLDEN / "disturbed"
+    _, ordered = places(archive, Topic.POOL, lambda event: isinstance(event, OperatorDecided))[0]
+    story = story_of(lineage(ArchiveSource(archive), ordered.task).root, ordered.task)
+    assert {"registered", "retired", "probed", "injected"} <= set(kinds(story))
+    assert any(ordered.who in fact.text for fact in story.facts)
+    rejected = places(archive, Topic.SYNTHESIS, lambda event: isinstance(event, VariantRejected))
+    root = lineage(ArchiveSource(archive), rejected[0][1].task).root
+    assert any("not coherent" in fact.text for fact in story_of(root, rejected[0][1].task).facts)
 
 
 def test_a_task_that_the_log_does_not_know_is_said_so() -> None:

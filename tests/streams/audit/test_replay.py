@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from schemas.codec import encode
-from schemas.epochs import EpochOpened
+from schemas.epochs import EpochOpened, LearnerStarted
 from schemas.pool import (
     BoundaryOpened,
+    OperatorDecided,
     PoolMaterialized,
     TaskInjected,
     TaskProbed,
@@ -79,6 +80,34 @@ def test_a_run_replays_without_divergence() -> None:
     assert report.counts.attempts == 304
     assert (report.counts.seals, report.counts.selections, report.counts.seeds) == (28, 7, 13)
     assert report.counts.boundaries == 4
+
+
+@pytest.mark.parametrize("archive", sorted(GOLDEN.iterdir()), ids=lambda path: path.name)
+def test_every_golden_archive_replays_bit_for_bit(archive: Path) -> None:
+    report = replayed(archive)
+    recorded = [event for _, event in places(archive, Topic.POOL, lambda event: isinstance(event, PoolMaterialized))]
+    assert report.agrees, report.first
+    assert report.digests == {event.epoch: event.digest for event in recorded}
+
+
+def test_a_disturbed_run_was_disturbed_in_every_way_and_replays() -> None:
+    archive = GOLDEN / "disturbed"
+    report = replayed(archive)
+    assert report.agrees
+    assert {limit.name for limit in report.limits} >= {LimitName.SLOTS, LimitName.EXPIRED}
+    seals = [event for _, event in places(archive, Topic.SEALS, lambda event: isinstance(event, PartitionSealed))]
+    counts = [sum(getattr(seal, name) for seal in seals) for name in ("late", "duplicate", "refused")]
+    assert min(counts) > 0, counts
+    reasons = {reason for seal in seals for group in seal.groups for reason in group.reasons}
+    assert reasons == {"", "timeout", "missing", "impossible"}
+    pool = [event for _, event in places(archive, Topic.POOL, lambda _: True)]
+    assert any(isinstance(event, OperatorDecided) for event in pool)
+    assert {event.rule for event in pool if isinstance(event, TaskRetired)} >= {"operator", "drift_high", "pruning"}
+    assert any(event.returned for event in pool if isinstance(event, TaskInjected))
+    assert {event.generation for event in pool if isinstance(event, LearnerStarted)} > {1}
+    dead = {event.reason for _, event in places(archive, Topic.DEAD_LETTERS, lambda _: True)}
+    assert "not an Avro single-object frame" in dead
+    assert len(dead) > 2
 
 
 def test_more_processes_come_to_the_same_report(monkeypatch: pytest.MonkeyPatch) -> None:
