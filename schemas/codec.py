@@ -7,6 +7,7 @@ the newest one. Decoding accepts at most `MAX_EVENT_BYTES` and refuses trailing 
 
 import io
 import json
+import struct
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from schemas.catalogue import BY_KIND, EVENT_TYPES
 from schemas.derive import Convert, decoder, encoder
 from schemas.envelope import Event
 from schemas.errors import SchemaError, UndecodableError, UnknownFingerprintError
+from schemas.quick_write import BODIES
 
 MAGIC = b"\xc3\x01"
 HEADER_BYTES = 10
@@ -63,12 +65,14 @@ def fingerprint(schema: dict[str, Any]) -> bytes:
 
 def encode(event: Event) -> bytes:
     """The event's frame. Equal events give equal bytes. Raises SchemaError for values that the schema cannot hold."""
-    writer = _writers()[event.KIND]
-    out = io.BytesIO()
-    out.write(writer.header)
+    writer, body = _writers()[event.KIND], BODIES.get(event.KIND)
     try:
+        if body is not None:
+            return writer.header + body(event)
+        out = io.BytesIO()
+        out.write(writer.header)
         fastavro.schemaless_writer(out, writer.schema, writer.encode(event))
-    except (TypeError, ValueError, OverflowError, AttributeError) as error:
+    except (TypeError, ValueError, OverflowError, AttributeError, struct.error) as error:
         raise SchemaError(f"{event.KIND} cannot be encoded: {error}") from error
     return out.getvalue()
 

@@ -5,10 +5,11 @@ topics made before the start. State is rebuilt from the seals at each assignment
 group was told to begin behind is folded from the log. Watchdogs end a process that stands still.
 """
 
+import asyncio
 import logging
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from functools import partial
 from time import monotonic
 from typing import Any
@@ -19,11 +20,13 @@ from faust.types import TP
 from schemas.connection import connection_to
 from schemas.topics import Topic
 from streams.catch_up import Standing, missing, records, standings
+from streams.delivery import buffered
 from streams.errors import StreamError
 from streams.health import LOOPBACK, Health
 from streams.known_seals import KnownSeals
 from streams.log_reader import Place, end_offsets
 from streams.measure.agent import Arrived, MeasureAgent
+from streams.measure.sealing import Sealing
 from streams.metrics import Standing as Progress
 from streams.metrics import StreamsMetrics
 from streams.outbox import Outbox
@@ -74,14 +77,18 @@ def _wire(app: faust.App, settings: StreamsSettings) -> None:
     select_outbox = Outbox(app, settings.prefix)
     known = KnownSeals()
     metrics = StreamsMetrics(partial(_standings, app, gate, settings))
-    measure = MeasureAgent(
-        gate, outbox, settings.prefix, partial(_arrivals, settings), metrics.sealed, known, metrics.noticed
-    )
+    start, acknowledge = partial(_start, app, set()), partial(_acknowledge, app)
+    sealing = Sealing(outbox, settings.prefix, start, acknowledge, metrics.sealed, known)
+    measure = MeasureAgent(gate, outbox, sealing, partial(_arrivals, settings), metrics.noticed)
     select = SelectAgent(gate, select_outbox, settings.prefix, known, metrics.noticed)
     assigned = _Assigned(app, settings, gate, measure, select, metrics)
     app.on_partitions_revoked.connect(assigned.revoke, weak=False)
     app.on_partitions_assigned.connect(assigned.assign, weak=False)
-    for name, topic, take in (("measure", Topic.ROLLOUTS, measure.take), ("select", Topic.SEALS, select.take)):
+    streams: tuple[tuple[str, Topic, Take], ...] = (
+        ("measure", Topic.ROLLOUTS, lambda _, event: measure.take(event)),
+        ("select", Topic.SEALS, select.take),
+    )
+    for name, topic, take in streams:
         app.agent(_raw(app, settings, topic), name=name, concurrency=1)(
             _stream_of(app, take, partial(metrics.took, name))
         )
@@ -92,6 +99,27 @@ def _wire(app: faust.App, settings: StreamsSettings) -> None:
     ends = partial(end_offsets, settings.broker)
     app.task(LoopWatchdog(settings.blocked_seconds, end).watch)
     app.task(PositionWatchdog(settings.stuck_seconds, partial(_positions, gate, settings), ends, end).watch)
+
+
+def _start(app: faust.App, running: set[asyncio.Task[None]], coroutine: Coroutine[Any, Any, None]) -> None:
+    """Runs it beside the streams. Like theirs, its failure ends the process."""
+
+    def done(task: asyncio.Task[None]) -> None:
+        running.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, Exception):
+            _end(app, error)
+
+    task = asyncio.get_running_loop().create_task(coroutine)
+    running.add(task)
+    task.add_done_callback(done)
+
+
+def _acknowledge(app: faust.App, events: Iterable[Any]) -> None:
+    """What a stream's own acknowledgement comes to, where a message has one reader."""
+    acknowledge = app.consumer.ack
+    for event in events:
+        acknowledge(event.message)
 
 
 async def _arrivals(settings: StreamsSettings, partition: int, offsets: range) -> AsyncIterator[Arrived]:
@@ -147,13 +175,19 @@ def _raw(app: faust.App, settings: StreamsSettings, topic: Topic) -> Any:
     )
 
 
-def _stream_of(app: faust.App, take: Take, took: Callable[[], None] = lambda: None) -> Callable[[Any], Awaitable[None]]:
+def _stream_of(
+    app: faust.App, take: Take, took: Callable[[int], None] = lambda _: None
+) -> Callable[[Any], Awaitable[None]]:
     async def agent(stream: Any) -> None:
         stream.enable_acks = False
         async for event in stream.events():
             try:
                 await take(stream, event)
-                took()
+                taken = 1
+                for more in buffered(app, stream):
+                    await take(stream, more)
+                    taken += 1
+                took(taken)
             except Exception as error:  # noqa: BLE001 - whatever it is, the process must not go on with half a state
                 _end(app, error)
 

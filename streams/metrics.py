@@ -58,9 +58,9 @@ class StreamsMetrics:
         )
         self.registry.register(_Standings(standings))
 
-    def took(self, stream: str) -> None:
-        """An event was dealt with by a stream."""
-        self._events.labels(stream).inc()
+    def took(self, stream: str, events: int = 1) -> None:
+        """Events were dealt with by a stream."""
+        self._events.labels(stream).inc(events)
 
     def noticed(self, notice: Notice) -> None:
         """A stream passed something over."""

@@ -18,45 +18,47 @@ class Outbox:
 
     The producer sends what it is given at once: an event at a time it made a request an event, a fifth of a worker's
     time. What nobody waits for leaves after `BURST_SECONDS`. A producer's flush may return early, so the futures of
-    the sends are awaited themselves. More than `MAX_IN_FLIGHT` unacknowledged events make `post` wait: back-pressure
-    instead of memory.
+    the sends are awaited themselves, by each of those who wait at the same time. More than `MAX_IN_FLIGHT`
+    unacknowledged events make `post` wait: back-pressure instead of memory.
     """
 
     def __init__(self, app: Any, prefix: str) -> None:
         self._app = app
-        self._prefix = prefix
+        self._names = {topic: topic.named(prefix) for topic in Topic}
         self._posted: dict[tuple[str, int], list[tuple[bytes, bytes]]] = {}
-        self._waiting = 0
-        self._sent: list[Awaitable[Any]] = []
+        self._count = self._settled = 0
+        self._sent: dict[Awaitable[Any], None] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._sending = asyncio.Lock()
 
     async def post(self, topic: Topic, partition: int, key: str, event: Event) -> bytes:
         """Schedules an event; its bytes. Raises what an earlier one failed with, once too many are in flight."""
-        if self._waiting >= MAX_IN_FLIGHT:
+        if self._count - self._settled >= MAX_IN_FLIGHT:
             await self.settled()
         frame = encode(event)
-        self._posted.setdefault((topic.named(self._prefix), partition), []).append((key.encode(), frame))
-        self._waiting += 1
+        self._posted.setdefault((self._names[topic], partition), []).append((key.encode(), frame))
+        self._count += 1
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(BURST_SECONDS, self._burst)
         return frame
 
     async def settled(self) -> None:
         """Returns once the broker has acknowledged everything posted so far. Raises where it refused."""
+        count = self._count
         await self._send()
-        sent, self._sent = self._sent, []
-        self._waiting = sum(map(len, self._posted.values()))
-        if sent:
-            await asyncio.gather(*sent)
+        sent = list(self._sent)
+        await asyncio.gather(*sent)
+        for acknowledged in sent:
+            self._sent.pop(acknowledged, None)
+        self._settled = max(self._settled, count)
 
     def _burst(self) -> None:
         self._timer = None
-        self._sent.append(asyncio.ensure_future(self._send()))
+        self._sent[asyncio.ensure_future(self._send())] = None
 
     async def _send(self) -> None:
         async with self._sending:
             posted, self._posted = self._posted, {}
             for (topic, partition), pairs in posted.items():
                 sent = await self._app.producer.send_many(topic, partition, pairs)
-                self._sent += sent
+                self._sent.update(dict.fromkeys(sent))

@@ -27,6 +27,12 @@ class MeasurePosition:
     pending: list[Any] = field(default_factory=list)
     stopped: bool = False
 
+    def covered(self, end: int) -> list[Any]:
+        """The pending events below an offset, which are pending no longer."""
+        covered = [event for event in self.pending if event.message.offset < end]
+        self.pending = [event for event in self.pending if event.message.offset >= end]
+        return covered
+
 
 @dataclass(slots=True)
 class SelectPosition:

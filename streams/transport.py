@@ -7,6 +7,7 @@ news at intervals in proportion to that wait, so that an event took 420 ms to ar
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
+from functools import cached_property
 from time import monotonic
 from typing import Any
 
@@ -16,9 +17,9 @@ from faust.transport.drivers import aiokafka as driver
 from mode.services import WaitResults
 
 from schemas.connection import Connection
+from streams.delivery import FULL_BUFFER_SECONDS, Delivery
 
 FETCH_WAIT_MS = 50
-FULL_BUFFER_SECONDS = 0.005
 
 
 def credentials(connection: Connection) -> SASLCredentials | SSLCredentials | None:
@@ -43,6 +44,17 @@ class _ConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
 class _Consumer(driver.Consumer):  # type: ignore[misc]
     def _new_consumer_thread(self) -> Any:
         return _ConsumerThread(self, loop=self.loop, beacon=self.beacon)
+
+    async def _wait_next_records(self, timeout: float) -> tuple[Any, Any]:  # noqa: ASYNC109 - Faust's own
+        """A fetch; what can go to its streams' buffers at once has gone, and Faust delivers the rest."""
+        records, active = await super()._wait_next_records(timeout)
+        if records and active and not self.should_stop:
+            records = await self._delivery.deliver(records, active)
+        return records, active
+
+    @cached_property
+    def _delivery(self) -> Delivery:
+        return Delivery(self.app, self)
 
     async def wait_first(self, *waited: Any, timeout: Any = None) -> Any:  # noqa: ASYNC109 - Faust's own
         """A delivery that its stream's buffer takes at once is done at once; Faust makes four tasks for each.

@@ -22,6 +22,7 @@ PURE = (
     "schemas/errors.py",
     "schemas/identity.py",
     "schemas/pool.py",
+    "schemas/quick_write.py",
     "schemas/rollouts.py",
     "schemas/rules.py",
     "schemas/seals.py",

@@ -31,9 +31,9 @@ def real(settings: StreamsSettings, meter: Meter) -> faust.App:
     """The streams service itself."""
     take = MeasureAgent.take
 
-    async def metered(self: MeasureAgent, stream: Any, event: Any) -> None:
+    async def metered(self: MeasureAgent, event: Any) -> None:
         await _allowed(meter, app)
-        await take(self, stream, event)
+        await take(self, event)
         meter.tick(event.message.partition, event.message.offset)
 
     MeasureAgent.take = metered  # type: ignore[method-assign]
@@ -59,8 +59,8 @@ def empty(settings: StreamsSettings, meter: Meter) -> faust.App:
 def bare(settings: StreamsSettings, meter: Meter) -> faust.App:
     """The service with an agent that only decodes: what its way of delivery costs."""
 
-    async def metered(self: MeasureAgent, stream: Any, event: Any) -> None:
-        del self, stream
+    async def metered(self: MeasureAgent, event: Any) -> None:
+        del self
         await _allowed(meter, app)
         decode(event.message.value)
         meter.tick(event.message.partition, event.message.offset)

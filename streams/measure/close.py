@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from schemas.envelope import Producer, derive
-from schemas.rollouts import BarrierReached, ExpectedGroup, RolloutFinished
+from schemas.rollouts import BarrierReached, ExpectedGroup
 from schemas.rules import Rules
 from schemas.seals import PartitionSealed, SealedGroup, TaskState
 from streams.measure.grown import Grown
-from streams.measure.outcome import DIGEST_LENGTH, Outcome, missing
+from streams.measure.outcome import Outcome, missing
 from streams.measure.seal import sealed
 from streams.measure.state import Counts, Evolved, MeasureState, Refusal, Result, Shape
 from streams.measure.zones import after_group, is_boundary, zone_of
@@ -16,8 +16,8 @@ from streams.measure.zones import after_group, is_boundary, zone_of
 
 def close(state: MeasureState, offset: int, barrier: BarrierReached, rules: Rules) -> Evolved:
     """Answers a valid barrier. What it did not expect is dropped and counted; of the wrong K or total, refused."""
-    left = dict(state.results)
-    groups = tuple([_sealed_group(state, group, left, rules) for group in _in_order(barrier.expected)])
+    left, known = dict(state.results.items()), rules == state.rules
+    groups = tuple([_sealed_group(state, group, left, rules, known=known) for group in _in_order(barrier.expected)])
     refusals = _misshapen(barrier.expected, left)
     counted = state.counting(refused=len(refusals), unexpected=len(left) - len(refusals))
     closed = replace(
@@ -38,32 +38,33 @@ def _in_order(expected: Iterable[ExpectedGroup]) -> list[ExpectedGroup]:
     return sorted(expected, key=lambda group: group.task)
 
 
-def _sealed_group(state: MeasureState, expected: ExpectedGroup, left: dict[Shape, Result], rules: Rules) -> SealedGroup:
-    """The group as the barrier finds it; takes its result out of `left`."""
+def _sealed_group(
+    state: MeasureState, expected: ExpectedGroup, left: dict[Shape, Result], rules: Rules, *, known: bool
+) -> SealedGroup:
+    """The group as the barrier finds it; takes its result out of `left`. known: results were judged by these rules."""
     shape = Shape(expected.group, expected.task, expected.purpose, expected.k, expected.turns_total, expected.category)
     result = left.pop(shape, None)
-    event = result.event if result else None
+    execution = result.event.execution if result else ""
     outcome = result.outcome if result else missing(expected.group, expected.k, expected.turns_total)
+    if result and known:
+        return _group(expected, execution, outcome, result.task, rules)
     task = after_group(state.tasks.get(expected.task), expected.task, expected.category, outcome, rules)
-    return _group(expected, event, outcome, task, rules)
+    return _group(expected, execution, outcome, task, rules)
 
 
-def _group(
-    expected: ExpectedGroup, event: RolloutFinished | None, outcome: Outcome, task: TaskState, rules: Rules
-) -> SealedGroup:
+def _group(expected: ExpectedGroup, execution: str, outcome: Outcome, task: TaskState, rules: Rules) -> SealedGroup:
     zone = zone_of(task.window, rules)
-    slots = event.slots if event else ()
     return SealedGroup(
         group=expected.group,
         task=expected.task,
         purpose=expected.purpose,
         category=expected.category,
-        execution=event.execution if event else "",
+        execution=execution,
         turns_total=expected.turns_total,
         passed=outcome.passed,
         reasons=outcome.reasons,
-        policy_versions=tuple([slot.policy_version for slot in slots]) or (0,) * expected.k,
-        trajectories=tuple([slot.trajectory[:DIGEST_LENGTH] for slot in slots]) or ("",) * expected.k,
+        policy_versions=outcome.policy_versions,
+        trajectories=outcome.trajectories,
         zone=zone.value,
         boundary=outcome.moments.n > 0 and is_boundary(task.window, zone, rules),
         state=task,

@@ -83,9 +83,11 @@ def _result(state: MeasureState, offset: int, event: RolloutFinished) -> Evolved
         return Evolved(state.counting(duplicate=1))
     if len(state.results) >= MAX_OPEN_RESULTS:
         return _refuse(state, offset, event, f"more than {MAX_OPEN_RESULTS} results of one step on one partition")
-    result = Result(offset, event, outcome_of(event))
-    state = state.moved(state.next_offset, state.results.adding(shape, result))
-    return Evolved(state, _measured(state, result))
+    outcome = outcome_of(event)
+    task = after_group(state.tasks.get(event.task), event.task, event.category, outcome, state.rules)
+    results = state.results.adding(shape, Result(offset, event, outcome, task))
+    view = _view(event, outcome, visits=task.visits, zone=zone_of(task.window, state.rules).value)
+    return Evolved(state.moved(state.next_offset, results), view)
 
 
 def _malformed(event: RolloutFinished) -> str:
@@ -103,13 +105,6 @@ def _malformed(event: RolloutFinished) -> str:
 
 def _evaluated(event: RolloutFinished) -> TaskMeasured:
     return _view(event, outcome_of(event), visits=0, zone="")
-
-
-def _measured(state: MeasureState, result: Result) -> TaskMeasured:
-    """The view of an accepted result: what its task would be if the step closed now, by the rules known so far."""
-    event, outcome = result.event, result.outcome
-    task = after_group(state.tasks.get(event.task), event.task, event.category, outcome, state.rules)
-    return _view(event, outcome, visits=task.visits, zone=zone_of(task.window, state.rules).value)
 
 
 def _view(event: RolloutFinished, outcome: Outcome, *, visits: int, zone: str) -> TaskMeasured:
@@ -131,7 +126,7 @@ def _view(event: RolloutFinished, outcome: Outcome, *, visits: int, zone: str) -
         turns_total=event.turns_total,
         visits=visits,
         zone=zone,
-        policy_version=max([slot.policy_version for slot in event.slots]),
+        policy_version=max(outcome.policy_versions),
         envelope=derived_envelope(TaskMeasured.KIND, (event.group,), event.envelope, Producer.MEASURE),
     )
 

@@ -17,12 +17,18 @@ _IMPOSSIBLE = FailureReason.IMPOSSIBLE.value
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Slot by slot: turns passed or None, and the failure or empty. moments: of the live slots."""
+    """Slot by slot: turns passed or None, the failure or empty, policy version, digest of the trajectory. moments: of
+    the live slots.
+
+    What a seal takes from the slots is here, since to walk them again a step later cost as much as judging them.
+    """
 
     group: str
     passed: tuple[int | None, ...]
     reasons: tuple[str, ...]
     moments: Moments
+    policy_versions: tuple[int, ...]
+    trajectories: tuple[str, ...]
 
     @property
     def window_group(self) -> WindowGroup:
@@ -34,12 +40,20 @@ def outcome_of(event: RolloutFinished) -> Outcome:
     total, possible = event.turns_total, _possible_outcomes(event.turns_total)
     reasons = tuple([failure_of(slot, total, possible) for slot in event.slots])
     passed = tuple([None if reason else slot.turns_passed for slot, reason in zip(event.slots, reasons, strict=True)])
-    return Outcome(event.group, passed, reasons, moments([turns for turns in passed if turns is not None], total))
+    return Outcome(
+        event.group,
+        passed,
+        reasons,
+        moments([turns for turns in passed if turns is not None], total),
+        tuple([slot.policy_version for slot in event.slots]),
+        tuple([slot.trajectory[:DIGEST_LENGTH] for slot in event.slots]),
+    )
 
 
 def missing(group: str, k: int, turns_total: int) -> Outcome:
     """The outcome of a group that was expected and is absent."""
-    return Outcome(group, (None,) * k, (FailureReason.MISSING.value,) * k, moments((), turns_total))
+    reasons = (FailureReason.MISSING.value,) * k
+    return Outcome(group, (None,) * k, reasons, moments((), turns_total), (0,) * k, ("",) * k)
 
 
 def failure_of(slot: Slot, turns_total: int, possible: PossibleOutcomes) -> str:

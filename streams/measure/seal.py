@@ -102,14 +102,16 @@ def chunk_room(rules: str) -> int:
 def _group_bound(group: SealedGroup) -> int:
     texts = (group.group, group.task, group.purpose, group.category, group.execution, group.zone)
     slots = len(group.passed) * (2 * _INTEGER_BYTES + 2)
-    listed = _text_bound(group.reasons) + _text_bound(group.trajectories)
-    return _text_bound(texts) + slots + listed + _task_bound(group.state) + 8 * _INTEGER_BYTES
+    return (
+        _text_bound(texts + group.reasons + group.trajectories) + slots + _task_bound(group.state) + 8 * _INTEGER_BYTES
+    )
 
 
 def _task_bound(state: TaskState) -> int:
-    window = sum([_text_bound((group.group,)) + 4 * _INTEGER_BYTES for group in state.window])
-    return _text_bound((state.task, state.category)) + window + 5 * _INTEGER_BYTES
+    texts = (state.task, state.category, *[group.group for group in state.window])
+    return _text_bound(texts) + (4 * len(state.window) + 5) * _INTEGER_BYTES
 
 
 def _text_bound(texts: Sequence[str]) -> int:
-    return len("".join(texts).encode()) + 5 * len(texts)
+    text = "".join(texts)
+    return (len(text) if text.isascii() else len(text.encode())) + 5 * len(texts)

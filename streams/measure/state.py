@@ -33,11 +33,13 @@ class Shape(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The first result of its shape, where it stands, and what its slots are worth."""
+    """The first result of its shape, where it stands, what its slots are worth, and what its task would be if the step
+    closed by the rules known so far."""
 
     offset: int
     event: RolloutFinished
     outcome: Outcome
+    task: TaskState
 
 
 @dataclass(frozen=True, slots=True)

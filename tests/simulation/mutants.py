@@ -110,9 +110,9 @@ def committed_offset_is_trusted(session: Session, committed: Committed) -> None:
         position.state = replace(empty, generation=position.state.generation)
 
 
-async def ack_at_once(self: Any, stream: Any, event: Any) -> None:
-    await measure_take(self, stream, event)
-    await stream.ack(event)
+async def ack_at_once(self: Any, event: Any) -> None:
+    await measure_take(self, event)
+    self._sealing.acknowledge([event])
 
 
 measure_take = streams.measure.agent.MeasureAgent.take
@@ -165,7 +165,7 @@ MEASURE_AGENT, SELECT_AGENT = streams.measure.agent.MeasureAgent, streams.select
 MUTANTS = (
     Mutant("the last result of a group wins", ((FOLD, "_result", last_result_wins),)),
     Mutant("late results count", ((FOLD, "_result", late_results_count),)),
-    Mutant("a failed slot is a zero", ((streams.measure.close, "outcome_of", failed_is_zero),)),
+    Mutant("a failed slot is a zero", ((FOLD, "outcome_of", failed_is_zero),)),
     Mutant("barriers of an older learner count", ((FOLD, "_barrier", older_learners_count),)),
     Mutant("the second barrier of a key counts", ((FOLD, "_barrier", second_barrier_counts),)),
     Mutant("recovery ignores the barrier offset", adjust=barrier_offset_is_ignored),

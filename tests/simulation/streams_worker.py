@@ -5,8 +5,9 @@ begin behind is folded from the log, what nobody selected yet is proposed, and t
 on.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from schemas.envelope import Event
@@ -14,6 +15,7 @@ from schemas.topics import Topic
 from streams.catch_up import Standing, missing
 from streams.errors import OffsetGapError
 from streams.measure.agent import Arrived, MeasureAgent
+from streams.measure.sealing import Sealing
 from streams.measure.state import MeasureState
 from streams.outbox import Outbox
 from streams.recovery import Recovery
@@ -94,7 +96,8 @@ class StreamsWorker:
         self.gate = Gate(self.client)
         self.consumer = Consumer()
         self.outbox, self.select_outbox = PostOffice(world, name), PostOffice(world, name)
-        self.measure = MeasureAgent(self.gate, self.outbox, PREFIX, self._refetch)
+        self.sealing = Sealing(self.outbox, PREFIX, self._start_sealing, self._acknowledge)
+        self.measure = MeasureAgent(self.gate, self.outbox, self.sealing, self._refetch)
         self.select = SelectAgent(self.gate, self.select_outbox, PREFIX)
         self.open = self.paused = self.deaf = False
         self.notice: tuple[int, tuple[Place, ...]] | None = None
@@ -120,9 +123,16 @@ class StreamsWorker:
 
     async def ack(self, event: Delivered) -> None:
         """The stream's part: whoever acknowledges, it counts for what the worker holds now."""
-        acked = self.consumer.acked.get(event.place)
-        if acked is not None:
-            acked.add(event.message.offset)
+        self._acknowledge([event])
+
+    def _acknowledge(self, events: Iterable[Delivered]) -> None:
+        for event in events:
+            acked = self.consumer.acked.get(event.place)
+            if acked is not None:
+                acked.add(event.message.offset)
+
+    def _start_sealing(self, sealing: Coroutine[Any, Any, None]) -> None:
+        self.tasks["seal"] = Task(sealing)
 
     def die(self) -> None:
         for task in self.tasks.values():
@@ -219,18 +229,18 @@ class StreamsWorker:
         self.open = True
 
     def _measure(self) -> bool:
-        return self._deliver("measure", Topic.ROLLOUTS, self.measure)
+        return not self.sealing.full and self._deliver("measure", Topic.ROLLOUTS, self.measure.take)
 
     def _select(self) -> bool:
-        return self._deliver("select", Topic.SEALS, self.select)
+        return self._deliver("select", Topic.SEALS, partial(self.select.take, self))
 
-    def _deliver(self, name: str, topic: Topic, agent: MeasureAgent | SelectAgent) -> bool:
+    def _deliver(self, name: str, topic: Topic, take: Callable[[Any], Coroutine[Any, Any, None]]) -> bool:
         if name in self.tasks or not self.open:
             return False
         delivered = self._stale(topic) or self._next(topic)
         if delivered is None:
             return False
-        self.tasks[name] = Task(agent.take(self, delivered))
+        self.tasks[name] = Task(take(delivered))
         self._go(name)
         return True
 

@@ -1,6 +1,7 @@
 """A Faust app, stream and messages as the agents see them, without a broker."""
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,7 +71,10 @@ class Stream:
     acked: list[int] = field(default_factory=list)
 
     async def ack(self, event: Delivery) -> None:
-        self.acked.append(event.message.offset)
+        self.acknowledge([event])
+
+    def acknowledge(self, events: Iterable[Delivery]) -> None:
+        self.acked += [event.message.offset for event in events]
 
 
 class Live:

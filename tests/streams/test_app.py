@@ -1,3 +1,4 @@
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -6,6 +7,7 @@ import pytest
 
 from streams import app as module
 from streams.app import EXIT_RESTART, build_app
+from streams.delivery import AT_ONCE
 from streams.errors import OffsetGapError
 from streams.settings import StreamsSettings
 from streams.transport import PromptTransport
@@ -16,19 +18,33 @@ def settings(tmp_path: Path) -> StreamsSettings:
     return StreamsSettings("127.0.0.1:1", "trial.", 3, tmp_path)
 
 
+class Channel:
+    def __init__(self) -> None:
+        self.queue: asyncio.Queue[Any] = asyncio.Queue()
+
+
 class Stream:
     """Delivers three events and says whether acknowledgement was left to the framework."""
 
     enable_acks = True
+
+    def __init__(self) -> None:
+        self.channel = Channel()
 
     async def events(self) -> AsyncIterator[int]:
         for number in range(3):
             yield number
 
 
+class Monitor:
+    def __init__(self) -> None:
+        self.stream_inbound_time: dict[Any, float] = {}
+
+
 class App:
     def __init__(self, *, should_stop: bool) -> None:
         self.should_stop = should_stop
+        self.monitor = Monitor()
 
 
 def exits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -71,3 +87,37 @@ async def test_an_agent_that_fails_while_the_process_stops_ends_nothing(monkeypa
     stream: Any = Stream()
     await module._stream_of(App(should_stop=True), failing)(stream)
     assert codes == []
+
+
+class Buffered:
+    """An event as a stream's buffer holds it."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.message = self
+        self.tp = ("rods.rollouts", 0)
+
+
+async def test_what_a_stream_has_buffered_is_taken_with_its_next_event_in_order() -> None:
+    app, stream, taken, counts = App(should_stop=False), Stream(), list[Any](), list[int]()
+    for number in range(AT_ONCE + 5):
+        stream.channel.queue.put_nowait(Buffered(number))
+
+    async def take(_: Any, event: Any) -> None:
+        taken.append(event if isinstance(event, int) else (event.number,))
+
+    fake: Any = stream
+    await module._stream_of(app, take, counts.append)(fake)
+    assert counts == [1 + AT_ONCE, 6, 1]
+    assert [event[0] for event in taken if not isinstance(event, int)] == list(range(AT_ONCE + 5))
+    assert taken[0] == 0 and set(app.monitor.stream_inbound_time) == {("rods.rollouts", 0)}
+
+
+async def test_what_runs_beside_the_streams_ends_the_process_where_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    codes = exits(monkeypatch)
+    running: set[asyncio.Task[None]] = set()
+    module._start(App(should_stop=False), running, failing(None, 1))
+    module._start(App(should_stop=False), running, failing(None, 0))
+    while running:
+        await asyncio.sleep(0)
+    assert codes == [EXIT_RESTART]

@@ -63,10 +63,10 @@ def loop_blocks(sign: Path) -> None:
     """From the sign on, something holds the event loop for a minute."""
     whole = MeasureAgent.take
 
-    async def take(self: MeasureAgent, stream: Any, event: Any) -> None:
+    async def take(self: MeasureAgent, event: Any) -> None:
         if sign.exists():
             time.sleep(60.0)
-        await whole(self, stream, event)
+        await whole(self, event)
 
     MeasureAgent.take = take  # type: ignore[method-assign]
 

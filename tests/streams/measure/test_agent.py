@@ -1,6 +1,6 @@
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from typing import Any
 
 import pytest
@@ -10,6 +10,7 @@ from schemas.topics import Topic
 from streams import outbox
 from streams.errors import OffsetGapError
 from streams.measure.agent import Arrived, MeasureAgent
+from streams.measure.sealing import Sealing
 from streams.measure.state import MeasureState
 from streams.notices import Notice
 from streams.outbox import BURST_SECONDS
@@ -22,11 +23,20 @@ class Measure(Live):
     def __init__(self, state: MeasureState | None = None, *, sealed: int = 0) -> None:
         super().__init__(Session(1, {0: MeasurePosition(state or MeasureState(0), sealed)}, None))
         self.notices: list[Notice] = []
-        self.agent = MeasureAgent(self.gate, self.outbox, "rods.", notify=self.notices.append)
+        self.begun: list[Coroutine[Any, Any, None]] = []
+        self.sealing = Sealing(self.outbox, "rods.", self.begun.append, self.stream.acknowledge)
+        self.agent = MeasureAgent(self.gate, self.outbox, self.sealing, notify=self.notices.append)
 
     async def take(self, offset: int, event: Any, *, generation: int = 1, partition: int = 0) -> None:
+        """Takes an event and writes the seal that it led to."""
         arrived = delivery(Topic.ROLLOUTS, offset, event, generation=generation, partition=partition)
-        await self.agent.take(self.stream, arrived)
+        await self.agent.take(arrived)
+        await self.sealed()
+
+    async def sealed(self) -> None:
+        for begun in self.begun:
+            await begun
+        self.begun.clear()
 
 
 async def test_a_view_leaves_by_itself_and_acknowledges_nothing() -> None:
@@ -144,7 +154,7 @@ async def test_a_skipped_event_is_read_from_the_log_and_folded_first() -> None:
         for offset in offsets:
             yield Arrived("rods.rollouts", partition, offset, encode(result(step=1 + offset)), 1.0)
 
-    live.agent = MeasureAgent(live.gate, live.outbox, "rods.", log)
+    live.agent = MeasureAgent(live.gate, live.outbox, live.sealing, log)
     await live.take(1, barrier(expected()))
     (seal,) = live.producer.events(Topic.SEALS)
     assert seal.groups[0].execution == "e1" and live.session.measure[0].state.next_offset == 2
@@ -183,7 +193,7 @@ async def test_a_record_without_a_value_goes_to_the_dead_letters() -> None:
     live = Measure()
     empty = delivery(Topic.ROLLOUTS, 0, b"")
     empty.message.value = None
-    await live.agent.take(live.stream, empty)
+    await live.agent.take(empty)
     await live.take(1, barrier())
     assert [letter.offset for letter in live.producer.events(Topic.DEAD_LETTERS)] == [0]
     assert live.stream.acked == [0, 1]

@@ -12,6 +12,7 @@ from streams.measure.fold import MAX_OPEN_RESULTS, evolve, skip
 from streams.measure.grown import Grown
 from streams.measure.outcome import outcome_of
 from streams.measure.state import Counts, MeasureState, Result, Shape
+from streams.measure.zones import unvisited
 from tests.streams.rollout_log import barrier, expected, failed, folded, group_of, live, result, seal_of, seals, started
 
 EXPECTED = expected()
@@ -327,7 +328,8 @@ def test_a_hostile_number_of_results_is_bounded() -> None:
     results: Grown[Shape, Result] = Grown()
     for number in range(MAX_OPEN_RESULTS):
         results = results.adding(
-            Shape(str(number), "t", "train", 4, 2, "base"), Result(0, result(), outcome_of(result()))
+            Shape(str(number), "t", "train", 4, 2, "base"),
+            Result(0, result(), outcome_of(result()), unvisited("t", "base")),
         )
     assert "more than" in evolve(MeasureState(0, results=results), 0, result()).refusals[0].reason
 
