@@ -6,6 +6,7 @@ with two underscores, ``RODS_RULES__SEED=2``), flags. What decides is `rules`, a
 
 import json
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -149,7 +150,7 @@ def load_settings(file: Path | None = None, flags: Mapping[str, Any] | None = No
     except ValidationError as error:
         raise UserError(_one_sentence(error)) from error
     except SettingsError as error:
-        raise UserError(f"an environment variable RODS_* is not valid: {error}") from error
+        raise UserError(_no_json(error)) from error
 
 
 def preset_path(tasks: str) -> Path:
@@ -216,6 +217,13 @@ def _one_sentence(error: ValidationError) -> str:
     if first["type"] == "extra_forbidden":
         return f"there is no setting {name_of(error)}; there are {', '.join(_beside(first['loc']))}"
     return wrong_setting(error)
+
+
+def _no_json(error: SettingsError) -> str:
+    """The variable that holds a group of settings and cannot be read as one."""
+    named = re.search(r'field "(\w+)"', str(error))
+    variable = f"RODS_{named[1].upper()}" if named else "RODS_*"
+    return f"the environment variable {variable} must hold a JSON object, or be set name by name, as {variable}__NAME"
 
 
 def _beside(place: tuple[int | str, ...]) -> list[str]:

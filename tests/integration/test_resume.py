@@ -116,7 +116,10 @@ def test_each_resumption_goes_on_from_the_end_of_epoch_1_and_says_so(story: Stor
 def test_what_lay_behind_the_cut_is_set_aside_and_said(story: Story) -> None:
     told = read_set_aside(story.folder / "archive")
     assert told and {line["cut"] for line in told} == {2}
-    assert all((story.folder / "archive" / line["folder"] / "epochs").is_dir() for line in told)
+    kept = [(line["folder"], *name.split("/")) for line in told for name in line["partitions"]]
+    assert kept and all(
+        (story.folder / "archive" / folder / topic / f"{int(n):05d}").is_dir() for folder, topic, n in kept
+    )
     assert f"are set aside in {story.folder / 'archive' / 'set-aside'}" in story.said[1]
     generations = [
         event.generation for _, event in archived(story.folder, Topic.EPOCHS) if isinstance(event, LearnerStarted)
