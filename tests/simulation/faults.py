@@ -163,12 +163,13 @@ class Faults:
 
     def sealed(self, sender: str, value: object) -> None:
         """Looks at what has reached the seals."""
-        if not self._doomed or sender not in self.world.workers:
+        if not self._doomed or SEALS not in self.world.group.members.get(sender, ()):
             return
         if isinstance(self.world.wire.read(value), SelectionClosed):
             self._doomed -= 1
             self._commit(SEALS, self.world.log.end(SEALS))
-            self.world.kill_worker(sender)
+            if sender in self.world.workers:
+                self.world.kill_worker(sender)
 
     def fail_commit(self) -> None:
         """The next commit does not reach the broker; its worker tries again."""

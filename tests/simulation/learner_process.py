@@ -33,6 +33,7 @@ class SimulatedLog(LearnerLog):
         self._world, self._name = world, name
         self._tails: dict[Place, tuple[Fold, int]] = {}
         self.changed = 0
+        self._read_at = -1
         self.seconds: float | None = None
         self.expired = False
 
@@ -85,10 +86,14 @@ class SimulatedLog(LearnerLog):
     def pump(self) -> bool:
         """Feeds the views with a few records of one partition; False where there are none."""
         log, rng = self._world.log, self._world.rng
-        waiting = [place for place, (_, position) in self._tails.items() if position < log.end(place)]
-        if not waiting:
+        if self._read_at == self._world.written:
             return False
-        place = rng.choice(waiting)
+        records = log.records
+        waiting = [place for place, (_, position) in self._tails.items() if position < len(records[place])]
+        if not waiting:
+            self._read_at = self._world.written if self._tails else -1
+            return False
+        place = waiting[int(rng.random() * len(waiting))]
         fold, position = self._tails[place]
         end = min(log.end(place), position + rng.randint(1, 6))
         for offset in range(position, end):

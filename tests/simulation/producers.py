@@ -21,6 +21,7 @@ class Answers:
         self.positions = {place: 0 for place in world.log.records if place[0] is source}
         self.ready: list[tuple[Place, list[Any]]] = []
         self.held: list[tuple[Place, list[Any]]] = []
+        self._read_at = -1
 
     def step(self) -> bool:
         """Reads a question or writes part of an answer; False where there is nothing to do."""
@@ -43,6 +44,8 @@ class Answers:
             self.ready.pop(index)
 
     def _read(self) -> bool:
+        if self._read_at == self.world.written:
+            return False
         records = self.world.log.records
         for place, position in self.positions.items():
             if position < len(records[place]):
@@ -51,6 +54,7 @@ class Answers:
                 if event is not None:
                     self.answer(place[1], event)
                 return True
+        self._read_at = self.world.written
         return False
 
     def answer(self, partition: int, event: Any) -> None:

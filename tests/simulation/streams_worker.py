@@ -16,9 +16,7 @@ from streams.catch_up import Standing, missing
 from streams.errors import OffsetGapError
 from streams.measure.agent import Arrived, MeasureAgent
 from streams.measure.sealing import Sealing
-from streams.measure.state import MeasureState
 from streams.outbox import Outbox
-from streams.recovery import Recovery
 from streams.seal_log import SealLog
 from streams.select.agent import SelectAgent
 from streams.session import Gate, MeasurePosition, SelectPosition, Session
@@ -88,7 +86,9 @@ class Consumer:
 
 
 class StreamsWorker:
-    """One process. paused: it does nothing; deaf: it has not noticed that the group went on without it."""
+    """One process. paused: it does nothing; deaf: it has not noticed that the group went on without it. done: never."""
+
+    done = False
 
     def __init__(self, world: "World", name: str) -> None:
         self.world, self.name = world, name
@@ -102,6 +102,8 @@ class StreamsWorker:
         self.open = self.paused = self.deaf = False
         self.notice: tuple[int, tuple[Place, ...]] | None = None
         self.tasks: dict[str, Task] = {}
+        self._acts = (self._tasks, self._measure, self._select, self._commit, self._listen)
+        self._idle_at = -1
 
     def revoke(self, generation: int, places: tuple[Place, ...]) -> None:
         """A rebalance that this worker takes part in: what it held is gone, what it gets is known."""
@@ -110,6 +112,7 @@ class StreamsWorker:
         self._keep_stale()
         self.client.consumer_generation_id = generation
         self.notice = (generation, places)
+        self._idle_at = -1
 
     def _keep_stale(self) -> None:
         """Messages that were fetched before stay in the framework's buffers."""
@@ -153,9 +156,17 @@ class StreamsWorker:
             return True
 
     def _act(self) -> bool:
-        choices: tuple[Callable[[], bool], ...] = (self._tasks, self._measure, self._select, self._commit, self._listen)
-        first = int(self.world.rng.random() * len(choices))
-        return any(choices[(first + n) % len(choices)]() for n in range(len(choices)))
+        """Who had nothing to do has nothing to do until something is written, or the group moves on."""
+        if self._idle_at == self.world.written and not self.deaf:
+            return False
+        acts = self._acts
+        first = int(self.world.rng.random() * len(acts))
+        for act in acts[first:] + acts[:first]:
+            if act():
+                return True
+        if not self.deaf:
+            self._idle_at = self.world.written
+        return False
 
     @property
     def idle(self) -> bool:
@@ -203,10 +214,7 @@ class StreamsWorker:
     async def _read_seals(self, places: tuple[Place, ...]) -> SealLog:
         end = self.world.log.end(SEALS)
         await Turn()
-        partitions = [partition for topic, partition in places if topic is Topic.ROLLOUTS]
-        seals = SealLog({partition: Recovery(MeasureState(partition)) for partition in partitions})
-        for offset, value in enumerate(self.world.log.records[SEALS][:end]):
-            seals.take(offset, value)
+        seals = self.world.reader.read([partition for topic, partition in places if topic is Topic.ROLLOUTS], end)
         await Turn()
         return seals
 
@@ -250,9 +258,8 @@ class StreamsWorker:
 
     def _next(self, topic: Topic) -> Delivered | None:
         consumer, log = self.consumer, self.world.log
-        waiting = [
-            place for place in consumer.places if place[0] is topic and consumer.positions[place] < log.end(place)
-        ]
+        positions, records = consumer.positions, log.records
+        waiting = [place for place in consumer.places if place[0] is topic and positions[place] < len(records[place])]
         if not waiting:
             return None
         place = self.world.rng.choice(waiting) if len(waiting) > 1 else waiting[0]
@@ -269,6 +276,8 @@ class StreamsWorker:
         """Commits what is acknowledged without a gap. A refusal tells a deaf worker that it is alone."""
         consumer, moved = self.consumer, False
         for place, acked in consumer.acked.items():
+            if not acked:
+                continue
             before = offset = consumer.committed[place]
             while offset in acked:
                 offset += 1

@@ -23,6 +23,7 @@ from tests.simulation.mutants import Mutant
 from tests.simulation.outcomes import RUN
 from tests.simulation.producers import Rollouts, Synthesis
 from tests.simulation.schedule import WORLDS, Schedule, setting_of
+from tests.simulation.seal_reader import SealReader
 from tests.simulation.streams_worker import StreamsWorker
 from tests.simulation.wire import Wire
 
@@ -36,7 +37,7 @@ class ViolationError(AssertionError):
 
 
 class World:
-    """Owns the clock, the log and everybody. mutant: the rule that is broken."""
+    """Owns the clock, the log and everybody. mutant: the rule that is broken. written: records so far."""
 
     def __init__(self, schedule: Schedule, trace: bool = False, mutant: Mutant | None = None) -> None:
         self.schedule, self.tracing = schedule, trace
@@ -44,6 +45,9 @@ class World:
         self.impatient = mutant is not None and mutant.impatient
         self.rng = Random(f"world-{schedule.seed}")
         self.log = Log(schedule.setting.partitions)
+        self.reader = SealReader(self.log)
+        self.written = 0
+        self._actors: tuple[Any, ...] = ()
         self.network, self.group, self.wire = Network(), Group(), Wire(schedule.codec)
         self.now = 1
         self.disturbed = schedule.faults > 0
@@ -98,13 +102,14 @@ class World:
             return self.rollouts.step()
         if choice < 0.5:
             return self.synthesis.step()
-        actors: list[Any] = [*self.active_workers(), *self.active_learners()]
-        return bool(actors) and self.rng.choice(actors).step()
+        actors = self._actors
+        actor = actors[int(self.rng.random() * len(actors))] if actors else None
+        return actor is not None and not actor.paused and not actor.done and bool(actor.step())
 
     def _deliver(self) -> bool:
-        queues = list(self.network.queues)
-        if not queues:
+        if not self.network.queues:
             return False
+        queues = list(self.network.queues)
         key = queues[int(self.rng.random() * len(queues))]
         if self._is_paused(key[0]) and self.rng.random() < 0.9:
             return False
@@ -204,18 +209,21 @@ class World:
         self.started += 1
         worker = StreamsWorker(self, f"worker-{self.started}")
         self.workers[worker.name] = worker
+        self._take_stock()
         self.trace("%s: starts", worker.name)
         return worker
 
     def kill_worker(self, name: str) -> None:
         self.trace("%s: dies", name)
         self.workers.pop(name).die()
+        self._take_stock()
         self.network.cut(name, self.rng)
 
     def start_learner(self) -> LearnerProcess:
         self.started += 1
         learner = LearnerProcess(self, f"learner-{self.started}", self._rules())
         self.learners[learner.name] = learner
+        self._take_stock()
         self.trace("%s: starts", learner.name)
         return learner
 
@@ -230,7 +238,11 @@ class World:
     def kill_learner(self, name: str) -> None:
         self.trace("%s: dies", name)
         self.learners.pop(name).die()
+        self._take_stock()
         self.network.cut(name, self.rng)
+
+    def _take_stock(self) -> None:
+        self._actors = (*self.workers.values(), *self.learners.values())
 
     def wake_all(self) -> bool:
         """Whether anybody slept."""
@@ -287,6 +299,7 @@ class World:
 
     def _append(self, sender: str, place: Place, value: Any) -> int:
         offset = self.log.append(place, value)
+        self.written += 1
         if self.tracing:
             self.trace("%s: %s", sender, described(place, offset, self.wire, value))
         if place == SEALS or place[0] is Topic.SEEDS:
