@@ -28,7 +28,7 @@ class StreamsSettings:
     topics_seconds: float = 30.0
     buffer: int = 4096
     blocked_seconds: float = 30.0
-    stuck_seconds: float = 60.0
+    stuck_seconds: float = 30.0
     metrics_port: int = 0
     metrics_ports: int = 1
 

@@ -15,7 +15,7 @@ from streams.errors import BlockedLoopError, StuckConsumerError
 from streams.log_reader import Place
 
 TICK_SECONDS = 0.5
-REBALANCE_FACTOR = 10
+REBALANCE_FACTOR = 20
 End = Callable[[Exception], None]
 
 
@@ -78,7 +78,7 @@ class PositionWatchdog:
         self._progress = Progress(seconds)
 
     async def watch(self) -> None:
-        """Until cancelled. A broker that does not answer proves nothing."""
+        """Until cancelled. A broker that does not answer proves nothing: once it answers, all places start anew."""
         clock = asyncio.get_running_loop().time
         closed_at: float | None = None
         while True:
@@ -95,6 +95,7 @@ class PositionWatchdog:
             async with asyncio.timeout(self._seconds):
                 ends = await self._ends(positions)
         except Exception:  # noqa: BLE001 - an observer stops nothing for want of an answer
+            self._progress = Progress(self._seconds)
             return
         if (place := self._progress.stuck(clock(), positions, ends)) is not None:
             self._end(StuckConsumerError(f"{place[0]}/{place[1]}", self._seconds))

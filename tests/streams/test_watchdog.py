@@ -100,3 +100,20 @@ async def test_at_the_end_or_without_partitions_or_an_answer_nothing_ends(
     positions: Mapping[Place, int], ends: Mapping[Place, int] | None
 ) -> None:
     assert not await watched(positions, ends)
+
+
+async def test_the_time_for_which_a_broker_does_not_answer_does_not_count() -> None:
+    ended, answers = Ended(), [{HERE: 2}, None, {HERE: 2}, {HERE: 2}, {HERE: 2}]
+
+    async def ask(_: Mapping[Place, int]) -> Mapping[Place, int]:
+        answer = answers.pop(0)
+        if answer is None:
+            raise ConnectionError
+        return answer
+
+    watchdog = PositionWatchdog(30.0, lambda: {HERE: 1}, ask, ended)
+    for now in (0.0, 25.0, 50.0, 75.0):
+        await watchdog._compare({HERE: 1}, lambda now=now: now)  # type: ignore[misc]
+    assert not ended
+    await watchdog._compare({HERE: 1}, lambda: 81.0)
+    assert isinstance(ended[0], StuckConsumerError)
