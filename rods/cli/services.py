@@ -16,6 +16,8 @@ Broker = Annotated[str | None, typer.Option(help="HOST:PORT of the Kafka broker"
 Prefix = Annotated[str | None, typer.Option(help="prefix of topics and groups")]
 Folder = Annotated[Path | None, typer.Option(help="the run folder")]
 
+BROKER_SECONDS = 60.0
+"""How long a service that starts waits for its broker, which may be starting again itself."""
 PACKAGES = ("learner", "producers", "rods", "schemas", "streams")
 """An error of one of these is a sentence; any other is told with its traceback."""
 
@@ -35,7 +37,9 @@ def work(
     prefix: str | None = None,
     folder: Path | None = None,
 ) -> None:
-    """Runs a service until it is told to end. A known error is one line in its log and exit code 1."""
+    """Runs a service until it is told to end. A known error is one line in its log and exit code 1. Raises UserError
+    where no broker answers in time."""
+    from rods.connection import connection_of, try_connection
     from rods.logging import configure_logging
     from rods.settings import load_settings, read_resolved
     from rods.wiring import SERVICES
@@ -49,6 +53,7 @@ def work(
         resolved = load_settings(settings, flags)
     if resolved.starts_broker:
         raise UserError(f"the {service} service needs a broker: give --broker HOST:PORT")
+    try_connection(connection_of(resolved), BROKER_SECONDS)
     try:
         SERVICES[service](resolved)
     except Exception as error:
