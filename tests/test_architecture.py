@@ -47,6 +47,7 @@ PURE = (
     "streams/pool/decide.py",
     "streams/pool/evidence.py",
     "streams/pool/fold.py",
+    "streams/pool/member_rows.py",
     "streams/pool/state.py",
     "learner/advantage.py",
     "learner/history.py",
