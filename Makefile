@@ -12,7 +12,7 @@ SERVICE_TESTS := $(addprefix tests/integration/test_,streams.py learner.py rollo
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-kafka check lint format types imports compatibility lock golden simulate bench-verdicts bench-audit bench-streams bench-learning bench-ctrl-c clean
+.PHONY: help install run test test-kafka check lint format types imports compatibility lock golden simulate tamper bench-verdicts bench-audit bench-streams bench-learning bench-ctrl-c clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ golden: $(DEV_READY)  ## golden bytes for schema versions that have none yet
 
 simulate: $(DEV_READY)  ## seeded schedules of log, workers and learners (ARGS="--schedules 1000000 --processes 2")
 	@$(BIN)/python -m tests.simulation $(ARGS)
+
+tamper: $(DEV_READY)  ## seeded tamperings with an archive, each reported in its place (ARGS="--acts 10000")
+	@$(BIN)/python -m tests.tamperings $(ARGS)
 
 lock:  ## resolve requirements.lock and requirements-dev.lock anew
 	@.ci/lock

@@ -3,29 +3,54 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from rods.cli.run_log import Json, ToEpoch, audit_errors, open_log, say
+from rods.cli.run_log import Json, Prefix, Run, ToEpoch, audit_errors, open_log, say
+from rods.errors import UserError
 
 if TYPE_CHECKING:
     from streams.audit.comparison import Contrast, EpochContrast
+    from streams.audit.source import LogSource
 
 _MOST = 10
+_NAME_TWO = (
+    "name two runs: two folders, a folder and --broker HOST:PORT, or --broker HOST:PORT and --other-prefix for two on "
+    "clusters"
+)
+
+
+class Cluster(NamedTuple):
+    """A run on a cluster, as far as flags name one."""
+
+    broker: str | None
+    prefix: str | None
 
 
 def diff(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="a run folder, or an archive folder")],
-    other: Annotated[Path, typer.Argument(metavar="RUN", help="the other one")],
+    run: Run = None,
+    other: Annotated[Path | None, typer.Argument(metavar="RUN", help="the other one")] = None,
     to_epoch: ToEpoch = None,
+    broker: Annotated[
+        str | None, typer.Option("--broker", help="HOST:PORT of a live cluster, for runs that are no folder")
+    ] = None,
+    prefix: Prefix = "rods.",
+    other_broker: Annotated[
+        str | None, typer.Option("--other-broker", help="the other run's cluster (default: the same)")
+    ] = None,
+    other_prefix: Annotated[
+        str | None, typer.Option("--other-prefix", help="prefix of the other run's topics on the cluster")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Where two runs begin to differ: settings, rollouts, seeds, pools. Exit code 1: a decision differs."""
+    """Where two runs begin to differ: settings, rollouts, seeds, pools; folders come first, then what is on a cluster.
+    Exit code 1: a decision differs."""
     from streams.audit.comparison import compare_runs
 
+    one, another = _two_logs(_named(run, other, Cluster(broker, prefix), Cluster(other_broker, other_prefix)))
     with audit_errors():
-        contrast = compare_runs(open_log(run), open_log(other), to_epoch)
+        contrast = compare_runs(one, another, to_epoch)
     if as_json:
         document = {
             "run_ids": list(contrast.run_ids),
@@ -39,6 +64,23 @@ def diff(
             say(line)
     if not contrast.equal:
         raise typer.Exit(1)
+
+
+def _named(run: Path | None, other: Path | None, first: Cluster, second: Cluster) -> "list[Path | Cluster]":
+    """What the flags name, in order: folders, then runs on clusters."""
+    named: list[Path | Cluster] = [folder for folder in (run, other) if folder is not None]
+    if first.broker is not None:
+        named.append(first)
+    if second != (None, None):
+        named.append(Cluster(second.broker or first.broker, second.prefix or first.prefix))
+    return named
+
+
+def _two_logs(named: "list[Path | Cluster]") -> "list[LogSource]":
+    """Raises UserError where these are not two."""
+    if len(named) != 2 or any(isinstance(one, Cluster) and one.broker is None for one in named):
+        raise UserError(_NAME_TWO)
+    return [open_log(one) if isinstance(one, Path) else open_log(None, one.broker, one.prefix or "") for one in named]
 
 
 def lines(contrast: "Contrast") -> Iterator[str]:

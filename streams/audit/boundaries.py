@@ -21,6 +21,7 @@ from schemas.pool import (
 from schemas.topics import Topic
 from streams.audit.divergence import ABSENT, UNDECIDED, Divergence, Stage, difference, shown
 from streams.audit.sealed import SealedPass
+from streams.audit.settlements import Settlements
 from streams.audit.source import LogSource, Placed, events
 from streams.measure.barrier import parsed_rules
 from streams.pool.decide import BoundaryDecision, decide_boundary
@@ -58,6 +59,10 @@ class BoundaryPass:
     awaited: dict[Key, Decided] = field(default_factory=dict)
     last_seen: BoundaryOpened | None = None
     rows: MemberRows = field(default_factory=MemberRows)
+    settlements: Settlements = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.settlements = Settlements(self.source)
 
     def boundaries(self) -> Iterator[Boundary]:
         """Each boundary that the log closes, in order."""
@@ -81,10 +86,12 @@ class BoundaryPass:
             self._add(placed.offset, self.state.epoch + 1, 0, what, "epoch", str(event.epoch), str(before.epoch + 1))
             return
         match event:
-            case SeedSettled():
-                if self.observe is not None and self.state.settled is not before.settled:
+            case SeedSettled() if self.state.settled is not before.settled:
+                self.settlements.settled(placed.offset, event)
+                if self.observe is not None:
                     self.observe(event)
             case VariantVerified():
+                self.settlements.variant(event)
                 self._variant(placed.offset, event)
             case BoundaryOpened() if self.state.boundary is event:
                 self._opened(placed.offset, event)

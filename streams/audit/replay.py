@@ -100,6 +100,7 @@ class _Replay:
         seeds = self._compare_seeds()
         self.divergences += settings_divergences(self.source, self.story, self.sealed.seals, boundaries)
         self.divergences += self.sealed.divergences + self.pool.divergences
+        self.divergences += self.pool.settlements.divergences(self.sealed.seeds.values())
         self._look_at_failures()
         task = self.options.task
         found = [one for one in self.divergences if not task or one.task in ("", task)]

@@ -16,7 +16,15 @@ from typing import Any
 import fastavro
 
 from schemas.codec import decode, encode
-from schemas.pool import PoolMaterialized, TaskInjected, TaskRetired
+from schemas.pool import (
+    BoundaryOpened,
+    PoolMaterialized,
+    SeedSettled,
+    Settlement,
+    TaskInjected,
+    TaskProbed,
+    TaskRetired,
+)
 from schemas.rollouts import RolloutFinished, TaskMeasured
 from schemas.rules import canonical_json
 from schemas.seals import BoundarySeedSelected, PartitionSealed, SelectionClosed, Zone
@@ -295,7 +303,7 @@ def cut_tail(place: Partition, rng: Random) -> Tampering:
 
 def edit_decision(place: Partition, rng: Random) -> Tampering:
     """Of measure, select or the pool, to another that could be, with the whole chain sealed anew."""
-    number, at, records = _record(place, rng, *DECISIONS)
+    number, at, records = _record(place, rng, rng.choice(DECISIONS))
     event = decode(records[at].value or b"")
     records[at] = records[at]._replace(value=encode(_other_decision(event, rng)))
     place.seal(number, records)
@@ -310,9 +318,12 @@ DECISIONS = (
     PartitionSealed,
     SelectionClosed,
     BoundarySeedSelected,
+    BoundaryOpened,
     TaskInjected,
     TaskRetired,
+    TaskProbed,
     PoolMaterialized,
+    SeedSettled,
 )
 DECIDED_ON = (Topic.MEASUREMENTS, Topic.SEALS, Topic.SEEDS, Topic.POOL)
 
@@ -335,6 +346,17 @@ def _other_decision(event: Any, rng: Random) -> Any:
         return replace(event, quota=event.quota + 1)
     if isinstance(event, BoundarySeedSelected):
         return replace(event, phi=event.phi / 2 + 0.1)
+    if isinstance(event, BoundaryOpened):
+        digest = _other_digest(event.selection_digest, rng)
+        changes: list[dict[str, Any]] = [{"selection_digest": digest}] if event.epoch else [{"epoch": 1}]
+        changes += [{"last_step": event.last_step + 1}, {"last_seed_step": event.last_seed_step + 1}]
+        return replace(event, **rng.choice(changes))
+    if isinstance(event, TaskProbed):
+        return replace(event, boundary=not event.boundary)
+    if isinstance(event, SeedSettled):
+        outcomes = [outcome.value for outcome in Settlement if outcome != event.outcome]
+        changes = [{"outcome": rng.choice(outcomes)}, {"variants": event.variants + 1}, {"step": event.step + 1}]
+        return replace(event, **rng.choice(changes))
     if isinstance(event, TaskInjected):
         return replace(event, returned=not event.returned)
     if isinstance(event, TaskRetired):
@@ -386,7 +408,7 @@ def tampered(archive: Path, seed: int, acts: Sequence[Act] = ACTS) -> tuple[Part
     while True:
         topic = rng.choice(topics)
         place = Partition(archive, topic, rng.choice(archived_partitions(archive, topic)))
-        if len(place.segments) < 2:
+        if len(place.segments) < (1 if act is edit_decision else 2):
             continue
         try:
             return place, act(place, rng)

@@ -1,15 +1,21 @@
 """One port, two adapters: an archive folder, and the topics of a live cluster that hold the same records."""
 
 import asyncio
+import json
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from rods.broker import EmbeddedBroker, create_topics
+from rods.cli.main import app
+from rods.errors import UserError
 from schemas.topics import Topic
 from streams.archive.read import archived_partitions, read_partition
 from streams.audit.columns import ColumnStore
+from streams.audit.comparison import compare_runs
 from streams.audit.drift import drift
 from streams.audit.errors import AuditError
 from streams.audit.lineage import lineage
@@ -18,6 +24,7 @@ from streams.audit.pool_epoch import pool_of
 from streams.audit.replay import ReplayOptions, replay
 from streams.audit.source import ArchiveSource, ClusterSource, LogSource, events
 from streams.audit.story import run_story
+from streams.audit.verify_cluster import verify_cluster
 from streams.audit.what_if import what_if
 from streams.log_reader import log_producer
 from tests.streams.audit.forge import GOLDEN
@@ -81,7 +88,7 @@ def test_a_partition_that_is_not_there_has_no_end(source: LogSource) -> None:
     assert source.end(Topic.ROLLOUTS, 77) == 0
 
 
-def test_every_audit_gives_the_same_on_both(cluster: LogSource) -> None:
+def test_every_audit_gives_the_same_on_both(cluster: ClusterSource) -> None:
     archive = ArchiveSource(ARCHIVE)
     alone, stories = ReplayOptions(jobs=1), (run_story(archive), run_story(cluster))
     assert replay(cluster, alone) == replay(archive, alone)
@@ -89,8 +96,35 @@ def test_every_audit_gives_the_same_on_both(cluster: LogSource) -> None:
     overlay = Overlay.parse(["measure.alpha_low=0.4"])
     assert what_if(cluster, overlay) == what_if(archive, overlay)
     assert pool_of(cluster, 2).header() == pool_of(archive, 2).header()
+    another = ArchiveSource(GOLDEN / "retiring")
+    for to_epoch in (None, 1):
+        contrast = compare_runs(archive, another, to_epoch)
+        assert compare_runs(cluster, another, to_epoch) == contrast
+        assert not contrast.equal
+    assert compare_runs(cluster, archive).equal
+    assert [found.kind for found in verify_cluster(cluster).faults] == []
     task = pool_of(archive).recorded.members[0]
     assert lineage(cluster, task) == lineage(archive, task)
+
+
+def test_two_runs_are_compared_wherever_they_are(cluster: ClusterSource) -> None:
+    on_cluster = ("--broker", str(cluster.broker), "--prefix", PREFIX)
+    folders = _told("audit", "diff", str(ARCHIVE), str(GOLDEN / "retiring"))
+    assert _told("audit", "diff", str(GOLDEN / "retiring"), *on_cluster)["run_ids"] == folders["run_ids"][::-1]
+    assert _told("audit", "diff", str(ARCHIVE), *on_cluster)["equal"]
+    assert _told("audit", "diff", *on_cluster, "--other-prefix", PREFIX)["equal"]
+    assert _told("audit", "diff", *on_cluster, "--other-broker", str(cluster.broker))["equal"]
+    for words in ((), (str(ARCHIVE),), on_cluster, (str(ARCHIVE), str(ARCHIVE), *on_cluster), ("--other-prefix", "x.")):
+        refused = CliRunner().invoke(app, ["audit", "diff", *words])
+        assert isinstance(refused.exception, UserError), refused.output
+        assert "name two runs" in str(refused.exception)
+
+
+def _told(*words: str) -> dict[str, Any]:
+    result = CliRunner().invoke(app, [*words, "--json"])
+    assert result.exit_code in (0, 1), result.output
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
 
 
 def test_what_is_no_archive_and_what_is_no_run_is_one_sentence(tmp_path: Path, cluster: ClusterSource) -> None:
