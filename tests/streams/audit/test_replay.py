@@ -13,6 +13,7 @@ from schemas.pool import (
     BoundaryOpened,
     OperatorDecided,
     PoolMaterialized,
+    SeedSettled,
     TaskInjected,
     TaskProbed,
     TaskRetired,
@@ -38,9 +39,11 @@ DECISIONS: tuple[tuple[Topic, type[Any], frozenset[str]], ...] = (
     (Topic.POOL, BoundaryOpened, frozenset({"generation"})),
     (Topic.POOL, TaskInjected, frozenset({"generation"})),
     (Topic.POOL, TaskRetired, frozenset({"generation"})),
+    (Topic.POOL, TaskProbed, frozenset({"generation"})),
+    (Topic.POOL, SeedSettled, frozenset({"seed"})),
     (Topic.POOL, PoolMaterialized, frozenset({"generation", "offsets"})),
 )
-"""Every kind of decision, and the fields of it that decide nothing."""
+"""Every kind of decision, and the fields of it that decide nothing, or without which it is of something else."""
 
 
 def replayed(archive: Path, options: ReplayOptions = ALONE) -> ReplayReport:
