@@ -93,8 +93,10 @@ class RunFolder:
             raise UserError(f"the folder {self.path} holds a run already; name another with --folder")
         if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
             raise UserError(f"{self.path} is not an empty folder; name another with --folder")
+        from streams.archive.manifest import make_folder
+
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
+            make_folder(self.path, self.path)
             with self._marker.open("x", encoding="utf-8") as marker:
                 json.dump({"format": FORMAT, "run": run_id, "broker": broker, "resumed": 0}, marker)
         except FileExistsError:

@@ -1,13 +1,13 @@
 """An archive to or from anywhere that fsspec reaches: another folder, an object store, memory.
 
 What a manifest names is copied before the manifest, and the manifest before the cuts, so a copy that was cut short is
-an archive that ends sooner, and copying again goes on with it. Every segment's sha256 is checked on the way. A copy of
-an archive that is being written ends where its manifests ended when they were read.
+an archive that ends sooner, and copying again goes on with it. Every segment's sha256 is checked, also of those that
+the target has already: one that is damaged there is copied again. A copy of an archive that is being written ends where
+its manifests ended when they were read.
 """
 
 import hashlib
 import itertools
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +20,8 @@ from streams.archive.container import MAX_SEGMENT_BYTES
 from streams.archive.cut import CUTS
 from streams.archive.errors import ArchiveError
 from streams.archive.heads import HEADS
-from streams.archive.manifest import MANIFEST, entry_of
+from streams.archive.manifest import MANIFEST, entry_of, make_folder, sync_folder
+from streams.archive.partition import write_durably
 from streams.archive.segment import Segment
 from streams.archive.set_aside import LOG as SET_ASIDE_LOG
 from streams.archive.set_aside import SET_ASIDE
@@ -147,7 +148,7 @@ def _copy_partition(source: Store, target: Store, place: str, copied: Copied, pr
         raise ArchiveError(f"{target.root}/{place} holds another archive, or one that has gone further")
     for segment in _segments(source, place, manifest):
         name = f"{place}/{segment.file}"
-        if len(present) and target.size(name) == segment.size:
+        if _holds(target, name, segment):
             copied.present += 1
             continue
         target.write(name, _sealed(source, name, segment))
@@ -155,6 +156,14 @@ def _copy_partition(source: Store, target: Store, place: str, copied: Copied, pr
         copied.bytes += segment.size
         progress(copied.bytes)
     target.write(f"{place}/{MANIFEST}", manifest)
+
+
+def _holds(target: Store, name: str, segment: Segment) -> bool:
+    """Whether the target has the segment, to the last byte."""
+    if target.size(name) != segment.size:
+        return False
+    data = target.read(name, MAX_SEGMENT_BYTES)
+    return data is not None and hashlib.sha256(data).hexdigest() == segment.sha256
 
 
 def _segments(source: Store, place: str, manifest: bytes) -> list[Segment]:
@@ -185,15 +194,9 @@ def _whole(data: bytes) -> bytes:
 
 
 def _write_locally(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.parent.is_dir():
+        make_folder(path.parent, path.parent)
     unfinished = path.with_name(f".{path.name}.tmp")
-    with unfinished.open("wb") as out:
-        out.write(data)
-        out.flush()
-        os.fsync(out.fileno())
+    write_durably(unfinished, data)
     unfinished.replace(path)
-    descriptor = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync_folder(path.parent)

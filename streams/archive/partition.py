@@ -6,7 +6,7 @@ from pathlib import Path
 
 from schemas.topics import Topic
 from streams.archive.errors import ArchiveError
-from streams.archive.manifest import Manifest, append, take_up
+from streams.archive.manifest import Manifest, append, make_folder, take_up
 from streams.archive.segment import Segment, encode_segment, segment_name
 from streams.log_reader import LogRecord
 
@@ -23,7 +23,7 @@ class PartitionArchive:
 
     def __init__(self, folder: Path, topic: Topic, partition: int) -> None:
         self._folder = partition_folder(folder, topic, partition)
-        self._folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self._folder, folder)
         self._manifest: Manifest = take_up(self._folder)
         self._records: list[LogRecord] = []
         self._opened_at = 0.0
@@ -57,12 +57,13 @@ class PartitionArchive:
         sha256 = hashlib.sha256(data).hexdigest()
         segment = Segment(segment_name(first, last), first, last, len(data), sha256, self._manifest.head)
         unsealed = self._folder / f".{os.getpid()}.tmp"
-        _write_durably(unsealed, data)
+        write_durably(unsealed, data)
         self._manifest = append(self._folder, self._manifest, segment, unsealed)
         self._records, self.unsealed_bytes = [], 0
 
 
-def _write_durably(path: Path, data: bytes) -> None:
+def write_durably(path: Path, data: bytes) -> None:
+    """Writes a file and makes its bytes durable; not its name."""
     with path.open("wb") as out:
         out.write(data)
         out.flush()

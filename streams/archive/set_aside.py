@@ -20,7 +20,7 @@ from schemas.rules import canonical_json
 from schemas.topics import Topic
 from streams.archive.cut import CUTS, Cut, place_name, read_cuts
 from streams.archive.errors import ArchiveError
-from streams.archive.manifest import MANIFEST, Manifest, line_of, locked, read_manifest, sync_folder
+from streams.archive.manifest import MANIFEST, Manifest, line_of, locked, make_folder, read_manifest, sync_folder
 from streams.archive.partition import partition_folder
 from streams.archive.read import archived_partitions
 from streams.archive.segment import Segment, encode_segment, read_segment, segment_name
@@ -112,7 +112,7 @@ def _say(archive: Path, name: str, cut: Cut, behind: list[_Behind]) -> None:
 def _take_back(archive: Path, target: Path, found: _Behind) -> None:
     folder = partition_folder(archive, found.topic, found.partition)
     aside = partition_folder(target, found.topic, found.partition)
-    aside.mkdir(parents=True)
+    make_folder(aside, target)
     kept = [segment for segment in found.manifest.segments if segment.last < found.end]
     gone = found.manifest.segments[len(kept) :]
     with locked(folder):

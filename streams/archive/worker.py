@@ -3,14 +3,16 @@
 Where it goes on is the manifest's, so a killed archiver loses nothing and doubles nothing. SIGTERM makes it archive
 everything up to the end offsets of that moment, seal, and end.
 
-What is synced to disk, and when: a segment's bytes, then its name, then the manifest's line (and the manifest's name
-with the first line), each before the next begins. So an entry on disk has its segment on disk, whole; records not yet
-sealed are in memory alone, for `seal_seconds` or `seal_bytes` at most, and are read from the broker again.
+What is synced to disk, and when: the folders and the schema texts before any record; then a segment's bytes, then its
+name, then the manifest's line (and the manifest's name with the first line), each before the next begins. So an entry
+on disk has its segment on disk, whole; records not yet sealed are in memory alone, for `seal_seconds` or `seal_bytes`
+at most, and are read from the broker again.
 """
 
 import asyncio
+import json
 import logging
-import shutil
+import os
 import signal
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +21,8 @@ from schemas.codec import AVRO_FOLDER
 from schemas.connection import Broker
 from schemas.topics import Topic
 from streams.archive.errors import ArchiveError
-from streams.archive.partition import PartitionArchive
+from streams.archive.manifest import make_folder, sync_folder
+from streams.archive.partition import PartitionArchive, write_durably
 from streams.log_reader import LogRecord, LogTail, Place
 
 _LOG = logging.getLogger(__name__)
@@ -68,21 +71,37 @@ async def archive_until(settings: ArchiveSettings, stopping: asyncio.Event) -> N
 
 
 def keep_schemas(folder: Path) -> None:
-    """Copies the schema texts beside the records. Raises ArchiveError where one differs from the archived text."""
+    """Copies the schema texts beside the records, durably. One that was cut short there is written again. Raises
+    ArchiveError where one differs: it was edited, or the archive is another version's."""
     target = folder / "schemas"
-    target.mkdir(parents=True, exist_ok=True)
+    make_folder(target, folder)
     for source in sorted(AVRO_FOLDER.glob("*.avsc")):
-        kept = target / source.name
-        if not kept.exists():
-            _copy(source, kept)
-        elif kept.read_bytes() != source.read_bytes():
-            raise ArchiveError(f"the schema {source.name} differs from the one that {folder} was written with")
-    _copy(AVRO_FOLDER / "index.json", target / "index.json")
+        ours, kept = source.read_bytes(), target / source.name
+        held = kept.read_bytes() if kept.exists() else None
+        if held == ours:
+            continue
+        if held is not None:
+            if not _is_torn(held):
+                raise ArchiveError(f"the schema {source.name} differs from the one that {folder} was written with")
+            _LOG.warning("the schema %s in %s was cut short and is written again", source.name, target)
+        _keep(kept, ours)
+    _keep(target / "index.json", (AVRO_FOLDER / "index.json").read_bytes())
+    sync_folder(target)
 
 
-def _copy(source: Path, target: Path) -> None:
-    unfinished = target.with_suffix(".tmp")
-    shutil.copyfile(source, unfinished)
+def _is_torn(text: bytes) -> bool:
+    """Whether a text is no JSON, as a copy that was cut short is."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return True
+    return False
+
+
+def _keep(target: Path, data: bytes) -> None:
+    """The file appears whole, its bytes durable; its name is the caller's to sync."""
+    unfinished = target.with_name(f".{os.getpid()}.{target.name}.tmp")
+    write_durably(unfinished, data)
     unfinished.replace(target)
 
 

@@ -9,6 +9,7 @@ from streams.archive.errors import ArchiveError
 from streams.archive.manifest import MANIFEST
 from streams.archive.partition import PartitionArchive, partition_folder
 from streams.archive.read import read_archive
+from streams.archive.segment import segment_name
 from streams.archive.set_aside import read_set_aside, set_aside
 from streams.archive.worker import keep_schemas
 from streams.log_reader import LogRecord
@@ -58,7 +59,8 @@ def test_a_copy_that_was_cut_short_is_an_archive_that_ends_sooner(tmp_path: Path
     folder = partition_folder(tmp_path / "b", Topic.POOL, 0)
     (folder / MANIFEST).unlink()
     assert list(read_archive(tmp_path / "b", Topic.POOL)) == []
-    assert _copy(source, tmp_path / "b") == (2, 0)
+    assert _copy(source, tmp_path / "b") == (0, 2), "the segments were whole"
+    assert [record.offset for record in read_archive(tmp_path / "b", Topic.POOL)] == [0, 1]
 
 
 def test_another_archive_is_never_overwritten(tmp_path: Path) -> None:
@@ -76,6 +78,20 @@ def test_a_damaged_segment_is_not_copied(tmp_path: Path) -> None:
     segment.write_bytes(segment.read_bytes()[:-1] + b"x")
     with pytest.raises(ArchiveError, match=rf"{segment.name}, offset 0: it has another sha256"):
         _copy(source, tmp_path / "b")
+
+
+def test_a_segment_that_is_damaged_in_the_copy_is_copied_again(tmp_path: Path) -> None:
+    source = _sealed(tmp_path / "a", 0, 1)
+    for target in (str(tmp_path / "b"), "memory://damaged/run"):
+        assert _copy(source, target) == (2, 0)
+        store = Store.at(target)
+        name = f"pool/00000/{segment_name(1, 1)}"
+        data = store.read(name)
+        assert data
+        store.write(name, data[:-1] + bytes([data[-1] ^ 1]))
+        assert _copy(source, target) == (1, 1), "its size alone says nothing"
+        assert store.read(name) == data
+        assert _copy(source, target) == (0, 2)
 
 
 def test_what_cannot_be_opened_is_said(tmp_path: Path) -> None:

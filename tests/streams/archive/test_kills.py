@@ -11,11 +11,14 @@ from random import Random
 import pytest
 
 from rods.broker import EmbeddedBroker, create_topics
+from schemas.codec import AVRO_FOLDER
 from schemas.topics import Topic
+from streams.archive.errors import ArchiveError
 from streams.archive.manifest import MANIFEST, read_manifest
 from streams.archive.partition import PartitionArchive, partition_folder
 from streams.archive.read import read_archive
-from streams.archive.worker import ArchiveSettings, archive_until
+from streams.archive.segment import segment_name
+from streams.archive.worker import ArchiveSettings, archive_until, keep_schemas
 from streams.log_reader import LogRecord, log_producer, send_all
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -119,8 +122,9 @@ def _sealed(folder: Path, *batches: range) -> PartitionArchive:
     return archive
 
 
-def test_a_power_cut_after_any_step_leaves_a_whole_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The machine may die at every sync. What was sealed before is still there, and sealing goes on."""
+def test_a_crash_at_any_sync_leaves_a_whole_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process dies, and what it wrote is there, synced or not: what a machine without power keeps is told by the
+    order of syncs, below. What was sealed before is still there, and sealing goes on."""
     steps = _count_syncs(tmp_path / "counted", monkeypatch)
     assert steps >= 3
     for dies_at in range(steps):
@@ -129,7 +133,7 @@ def test_a_power_cut_after_any_step_leaves_a_whole_archive(tmp_path: Path, monke
         archive.add(LogRecord("rods.pool", 0, 3, 1, b"k", b"3", ()), 0.0)
         with monkeypatch.context() as patched:
             patched.setattr(os, "fsync", _DiesAt(dies_at))
-            with pytest.raises(_PowerCutError):
+            with pytest.raises(_CrashError):
                 archive.seal()
         resumed = PartitionArchive(folder, Topic.POOL, 0)
         start = resumed.next_offset
@@ -147,19 +151,75 @@ def test_a_segment_is_synced_before_its_name_and_its_name_before_its_entry(
 ) -> None:
     archive = _sealed(tmp_path, range(2))
     archive.add(LogRecord("rods.pool", 0, 2, 1, b"k", b"2", ()), 0.0)
-    synced: list[str] = []
-    real = os.fsync
+    done = _watched(monkeypatch)
+    archive.seal()
+    folder = partition_folder(tmp_path, Topic.POOL, 0)
+    assert done == [
+        ("sync", folder / f".{os.getpid()}.tmp"),
+        ("name", folder / segment_name(2, 2)),
+        ("sync", folder),
+        ("sync", folder / MANIFEST),
+    ]
+
+
+def test_folders_and_schemas_are_on_disk_before_the_first_entry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = _watched(monkeypatch)
+    folder = tmp_path / "new" / "run" / "archive"
+    keep_schemas(folder)
+    _sealed(folder, range(2))
+    first_entry = done.index(("sync", partition_folder(folder, Topic.POOL, 0) / MANIFEST))
+    schemas = folder / "schemas"
+    for named in (tmp_path, tmp_path / "new", tmp_path / "new" / "run", folder, folder / "pool", schemas):
+        assert ("sync", named) in done[:first_entry], named
+    texts = {path.name for path in AVRO_FOLDER.iterdir()}
+    assert {path.name for path in schemas.iterdir()} == texts
+    for name in texts:
+        written = done.index(("sync", schemas / f".{os.getpid()}.{name}.tmp"))
+        assert done[written + 1] == ("name", schemas / name), "its bytes before its name"
+    last_name = max(n for n, (what, path) in enumerate(done) if what == "name" and path.parent == schemas)
+    assert ("sync", schemas) in done[last_name:first_entry]
+    done.clear()
+    keep_schemas(folder)
+    assert not [path for what, path in done if what == "name" and path.name != "index.json"], "whole ones stay"
+
+
+def test_a_schema_that_was_cut_short_is_written_again_and_another_one_refused(tmp_path: Path) -> None:
+    keep_schemas(tmp_path)
+    path = tmp_path / "schemas" / "TaskRetired.v1.avsc"
+    whole = path.read_bytes()
+    for torn in (b"", whole[: len(whole) // 2], bytes(len(whole))):
+        path.write_bytes(torn)
+        (tmp_path / "schemas" / "index.json").write_bytes(torn)
+        keep_schemas(tmp_path)
+        assert path.read_bytes() == whole
+        assert (tmp_path / "schemas" / "index.json").read_bytes() == (AVRO_FOLDER / "index.json").read_bytes()
+    assert list((tmp_path / "schemas").glob("*.tmp")) == []
+    path.write_bytes(whole.replace(b"mean", b"average"))
+    with pytest.raises(ArchiveError, match=r"the schema TaskRetired.v1.avsc differs from the one that"):
+        keep_schemas(tmp_path)
+
+
+def _watched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Path]]:
+    """What is synced and named from now on, in order."""
+    done: list[tuple[str, Path]] = []
+    sync, name = os.fsync, Path.replace
 
     def fsync(descriptor: int) -> None:
-        synced.append(Path(os.readlink(f"/proc/self/fd/{descriptor}")).name)
-        real(descriptor)
+        done.append(("sync", Path(os.readlink(f"/proc/self/fd/{descriptor}"))))
+        sync(descriptor)
+
+    def replace(path: Path, target: Path) -> Path:
+        done.append(("name", target))
+        return name(path, target)
 
     monkeypatch.setattr(os, "fsync", fsync)
-    archive.seal()
-    assert synced == [f".{os.getpid()}.tmp", "00000", MANIFEST]
+    monkeypatch.setattr(Path, "replace", replace)
+    return done
 
 
-class _PowerCutError(Exception):
+class _CrashError(Exception):
     pass
 
 
@@ -171,7 +231,7 @@ class _DiesAt:
 
     def __call__(self, _: int) -> None:
         if self._left == 0:
-            raise _PowerCutError
+            raise _CrashError
         self._left -= 1
 
 
