@@ -38,6 +38,8 @@ from streams.transport import credentials, use_prompt_transport
 from streams.watchdog import LoopWatchdog, PositionWatchdog
 
 EXIT_RESTART = 70
+MAX_BATCH_BYTES = 512 * 1024
+"""A partition's batch at a time is on its way: with the client's 16 KiB that was one seal a round trip."""
 _log = logging.getLogger(__name__)
 Take = Callable[[Any, Any], Awaitable[None]]
 
@@ -57,6 +59,7 @@ def build_app(settings: StreamsSettings) -> faust.App:
         consumer_auto_offset_reset="earliest",
         consumer_max_fetch_size=MAX_MESSAGE_BYTES,
         producer_max_request_size=MAX_MESSAGE_BYTES,
+        producer_max_batch_size=MAX_BATCH_BYTES,
         producer_acks=-1,
         broker_session_timeout=settings.session_seconds,
         broker_heartbeat_interval=min(1.0, settings.session_seconds / 4),

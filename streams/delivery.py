@@ -6,15 +6,14 @@ before what was read, a suspended flow, a topic that several streams read.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from time import monotonic
 from typing import Any
 
 import faust
 from faust.types import TP
 
-AT_ONCE = 32
+AT_ONCE = 16
 FULL_BUFFER_SECONDS = 0.005
 Records = Mapping[Any, Sequence[Any]]
 """By topic and partition, as a fetch brings them."""
@@ -25,12 +24,13 @@ class Delivery:
 
     def __init__(self, app: faust.App, consumer: Any) -> None:
         self._app, self._consumer = app, consumer
-        self._callbacks: dict[TP, tuple[Callable[[], None], Callable[[], None]]] = {}
 
     async def deliver(self, records: Records, active: "set[Any]") -> Records:
         """Delivers what it can of a fetch, in order, and waits where a buffer is full; what is left for Faust.
 
         As there, what is not delivered when the flow ends or the group changes is dropped: it will be fetched again.
+        Nothing is fetched while a buffer is full. Faust takes a partition out of the fetch long before, and once all
+        are out it looks again a second later, when the buffer may have been empty for most of that.
         """
         app, consumer = self._app, self._consumer
         generation = app.consumer_generation_id
@@ -61,15 +61,19 @@ class Delivery:
         return left, full
 
     def _taken(self, place: TP, batch: Sequence[Any], active: "set[Any]") -> tuple[int, bool]:
-        """How many messages of a partition were delivered, and whether the next one waits for room alone."""
+        """How many messages of a partition were delivered, and whether the next one waits for room alone.
+
+        What was read is the last offset delivered, or the first to come after a seek, or nothing yet.
+        """
         app, consumer = self._app, self._consumer
         channels, read = app.topics._tp_index.get(place, ()), consumer._read_offset[place]
         held = place in active or place in consumer._buffered_partitions
-        if len(channels) != 1 or read is None or not held:
+        if len(channels) != 1 or not held:
             return 0, False
+        if read is None or batch[0].offset == read:
+            read = batch[0].offset - 1
         (channel,) = channels
         queue, event_of, message_of = channel.queue, app.conf.Event, consumer._to_message
-        on_high, on_drop = self._pressure(place)
         taken, full = 0, False
         for record in batch:
             full = queue.full()
@@ -78,20 +82,13 @@ class Delivery:
             message = message_of(place, record)
             message.refcount = 1
             event = event_of(app, message.key, message.value, message.headers, message)
-            queue.put_nowait_enhanced(event, on_pressure_high=on_high, on_pressure_drop=on_drop)
+            queue.put_nowait(event)
             read += 1
             taken += 1
         if taken:
             consumer._read_offset[place] = read
             app.monitor.track_tp_end_offset(place, consumer.highwater(place))
         return taken, full
-
-    def _pressure(self, place: TP) -> tuple[Callable[[], None], Callable[[], None]]:
-        """What a buffer calls when it is nearly full, and when it has room again: fetching stops and goes on."""
-        if place not in self._callbacks:
-            consumer = self._consumer
-            self._callbacks[place] = partial(consumer.on_buffer_full, place), partial(consumer.on_buffer_drop, place)
-        return self._callbacks[place]
 
 
 def buffered(app: faust.App, stream: Any) -> Iterator[Any]:

@@ -8,7 +8,7 @@ from schemas.codec import encode
 from schemas.envelope import Event
 from schemas.topics import Topic
 
-MAX_IN_FLIGHT = 2000
+MAX_IN_FLIGHT = 8192
 BURST_SECONDS = 0.02
 
 
@@ -28,6 +28,7 @@ class Outbox:
         self._posted: dict[tuple[str, int], list[tuple[bytes, bytes]]] = {}
         self._count = self._settled = 0
         self._sent: dict[Awaitable[Any], None] = {}
+        self._waiting: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._sending = asyncio.Lock()
 
@@ -45,7 +46,7 @@ class Outbox:
     async def settled(self) -> None:
         """Returns once the broker has acknowledged everything posted so far. Raises where it refused."""
         count = self._count
-        await self._send()
+        await asyncio.shield(self._turn())
         sent = list(self._sent)
         await asyncio.gather(*sent)
         for acknowledged in sent:
@@ -54,11 +55,25 @@ class Outbox:
 
     def _burst(self) -> None:
         self._timer = None
-        self._sent[asyncio.ensure_future(self._send())] = None
+        self._turn()
+
+    def _turn(self) -> "asyncio.Task[None]":
+        """The send that will take what is posted now: the one that waits for its turn, where one does."""
+        if self._waiting is None:
+            self._waiting = asyncio.ensure_future(self._send())
+        return self._waiting
 
     async def _send(self) -> None:
+        """Every partition's at once, so that they share a request. A failure is for whoever waits next."""
         async with self._sending:
+            self._waiting = None
             posted, self._posted = self._posted, {}
-            for (topic, partition), pairs in posted.items():
-                sent = await self._app.producer.send_many(topic, partition, pairs)
-                self._sent.update(dict.fromkeys(sent))
+            sends = [self._app.producer.send_many(*place, pairs) for place, pairs in posted.items()]
+            for sent in await asyncio.gather(*sends, return_exceptions=True):
+                self._sent.update(dict.fromkeys([_failed(sent)] if isinstance(sent, BaseException) else sent))
+
+
+def _failed(error: BaseException) -> Awaitable[Any]:
+    failed: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    failed.set_exception(error)
+    return failed

@@ -9,12 +9,13 @@ import asyncio
 import logging
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import faust
 
+import streams.app
 from benchmarks.streams_parts.load import step_events
 from benchmarks.streams_parts.meter import Meter
 from benchmarks.streams_parts.task_fold import folded, plain
@@ -28,15 +29,21 @@ from streams.worker import spare_collections
 
 
 def real(settings: StreamsSettings, meter: Meter) -> faust.App:
-    """The streams service itself."""
-    take = MeasureAgent.take
+    """The streams service itself. A message is dealt with when its offset is acknowledged, behind its seal."""
+    take, acknowledge = MeasureAgent.take, streams.app._acknowledge
 
     async def metered(self: MeasureAgent, event: Any) -> None:
         await _allowed(meter, app)
         await take(self, event)
-        meter.tick(event.message.partition, event.message.offset)
+
+    def acknowledged(app: faust.App, events: Iterable[Any]) -> None:
+        covered = list(events)
+        acknowledge(app, covered)
+        for event in covered:
+            meter.tick(event.message.partition, event.message.offset)
 
     MeasureAgent.take = metered  # type: ignore[method-assign]
+    streams.app._acknowledge = acknowledged
     spare_collections()
     app = build_app(settings)
     return app

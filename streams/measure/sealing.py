@@ -15,8 +15,9 @@ from streams.known_seals import KnownSeals
 from streams.outbox import Outbox
 from streams.session import MeasurePosition
 
-MAX_DUE = 32
-"""Seals that are due and that the broker does not have yet. One more makes the stream wait."""
+MAX_DUE = 8192
+"""Groups in seals that are due and that the broker does not have yet; a seal counts as one more. More make the stream
+wait."""
 
 Start = Callable[[Coroutine[Any, Any, None]], None]
 """Runs a coroutine beside the stream; what it raises ends the process."""
@@ -35,6 +36,10 @@ class Due(NamedTuple):
     seals: tuple[PartitionSealed, ...]
     end: int
     live: Callable[[], bool]
+
+    @property
+    def weight(self) -> int:
+        return 1 + sum(len(seal.groups) for seal in self.seals)
 
 
 class Sealing:
@@ -61,7 +66,7 @@ class Sealing:
         return self._unwritten >= MAX_DUE
 
     async def room(self) -> None:
-        """Returns once fewer than `MAX_DUE` seals wait for the broker."""
+        """Returns once fewer than `MAX_DUE` groups wait for the broker."""
         while self.full:
             self._written.clear()
             await self._written.wait()
@@ -69,7 +74,7 @@ class Sealing:
     def add(self, due: Due) -> None:
         """Takes a seal whose views and refusals are posted."""
         self._due.append(due)
-        self._unwritten += 1
+        self._unwritten += due.weight
         if not self._writing:
             self._writing = True
             self._start(self._write())
@@ -79,7 +84,7 @@ class Sealing:
             while self._due:
                 due, self._due = self._due, []
                 await self._round(due)
-                self._unwritten -= len(due)
+                self._unwritten -= sum(one.weight for one in due)
                 self._written.set()
         finally:
             self._writing = False
