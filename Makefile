@@ -38,7 +38,7 @@ test: $(DEV_READY)  ## all tests on the embedded broker (TESTS=path, MARK=expres
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "$(MARK)" $(TESTS) $(ARGS)
 
 test-kafka: $(DEV_READY)  ## the services' integration tests on Apache Kafka from KAFKA_HOME (TESTS=path, ARGS="-k ...")
-	@TEST_BROKER=kafka $(BIN)/python -m pytest $(or $(TESTS),$(SERVICE_TESTS)) $(ARGS)
+	@TEST_BROKER=kafka $(BIN)/python -m pytest -n 2 --dist loadfile $(or $(TESTS),$(SERVICE_TESTS)) $(ARGS)
 
 check: lint types imports compatibility test  ## lint, types, imports, schema compatibility, tests
 

@@ -19,12 +19,28 @@ REBALANCE_FACTOR = 20
 End = Callable[[Exception], None]
 
 
+@dataclass(slots=True)
+class Beats:
+    """The ticks since the loop's last beat. seconds: how long without one is too long. tick: seconds between two."""
+
+    seconds: float
+    tick: float
+    missed: int = 0
+
+    def beat(self) -> None:
+        self.missed = 0
+
+    def blocked(self) -> bool:
+        """Counts one more tick; whether there have been too many."""
+        self.missed += 1
+        return self.missed * self.tick > self.seconds
+
+
 class LoopWatchdog:
     """`watch` beats in the loop; a daemon thread calls `end` once so many seconds of ticks bring no beat."""
 
     def __init__(self, seconds: float, end: End, tick: float = TICK_SECONDS) -> None:
-        self._seconds, self._end, self._tick = seconds, end, tick
-        self._missed = 0
+        self._beats, self._end = Beats(seconds, tick), end
         self._stopped = threading.Event()
 
     async def watch(self) -> None:
@@ -32,16 +48,15 @@ class LoopWatchdog:
         threading.Thread(target=self._count, name="loop-watchdog", daemon=True).start()
         try:
             while True:
-                self._missed = 0
-                await asyncio.sleep(self._tick)
+                self._beats.beat()
+                await asyncio.sleep(self._beats.tick)
         finally:
             self._stopped.set()
 
     def _count(self) -> None:
-        while not self._stopped.wait(self._tick):
-            self._missed += 1
-            if self._missed * self._tick > self._seconds:
-                self._end(BlockedLoopError(self._seconds))
+        while not self._stopped.wait(self._beats.tick):
+            if self._beats.blocked():
+                self._end(BlockedLoopError(self._beats.seconds))
                 return
 
 

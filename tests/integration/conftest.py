@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,10 +16,9 @@ from rods.broker import create_topics
 from schemas.codec import decode, encode
 from schemas.envelope import Event, stamp
 from schemas.topics import Topic
-from tests.integration.live_broker import live_broker
+from tests.integration.live_broker import LiveBrokers, Served
 from tests.integration.loop import PATIENT, Loop
 
-PREFIX = "rods."
 PARTITIONS = 2
 
 
@@ -34,8 +33,8 @@ class Fact(NamedTuple):
 class Wire:
     """The topics of one run on a broker of its own."""
 
-    def __init__(self, address: str, producer: AIOKafkaProducer) -> None:
-        self.address = address
+    def __init__(self, served: Served, producer: AIOKafkaProducer) -> None:
+        self.address, self.prefix = served
         self._producer = producer
         self._processes: list[subprocess.Popen[bytes]] = []
 
@@ -46,13 +45,13 @@ class Wire:
 
     async def put_bytes(self, topic: Topic, value: bytes, partition: int = 0) -> int:
         """Writes any bytes; their offset."""
-        written = await self._producer.send_and_wait(topic.named(PREFIX), value, partition=partition)
+        written = await self._producer.send_and_wait(topic.named(self.prefix), value, partition=partition)
         return int(written.offset)
 
     async def read(self, topic: Topic, enough: Callable[[Sequence[Fact]], bool]) -> list[Fact]:
         """Reads a topic from its beginning until there is enough. Fails when a worker has ended meanwhile."""
         consumer = AIOKafkaConsumer(bootstrap_servers=self.address, max_partition_fetch_bytes=9 * 1024 * 1024)
-        partitions = [TopicPartition(topic.named(PREFIX), n) for n in range(PARTITIONS if topic.by_task else 1)]
+        partitions = [TopicPartition(topic.named(self.prefix), n) for n in range(PARTITIONS if topic.by_task else 1)]
         consumer.assign(partitions)
         await consumer.start()
         facts: list[Fact] = []
@@ -93,13 +92,20 @@ class Wire:
         assert all(process.poll() is None for process in self._processes), "a worker ended by itself"
 
 
+@pytest.fixture(scope="session")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveBrokers]:
+    """Brokers as `TEST_BROKER` asks for."""
+    with LiveBrokers(tmp_path_factory.mktemp("live")) as brokers:
+        yield brokers
+
+
 @pytest.fixture
-async def wire(tmp_path: Path) -> AsyncIterator[Wire]:
-    with live_broker(tmp_path) as address:
-        await create_topics(address, PREFIX, PARTITIONS)
-        producer = AIOKafkaProducer(bootstrap_servers=address, acks="all", max_request_size=9 * 1024 * 1024)
+async def wire(live: LiveBrokers, tmp_path: Path) -> AsyncIterator[Wire]:
+    with live.serve(tmp_path) as served:
+        await create_topics(served.address, served.prefix, PARTITIONS)
+        producer = AIOKafkaProducer(bootstrap_servers=served.address, acks="all", max_request_size=9 * 1024 * 1024)
         await producer.start()
-        wire = Wire(address, producer)
+        wire = Wire(served, producer)
         try:
             yield wire
         finally:

@@ -30,8 +30,8 @@ BRISK = (
 )
 """A scripted workbench run of seconds that injects and retires."""
 
-PATIENT = ("--set", "rules.rollout.deadline_seconds=120")
-"""Flags of a run whose deadlines decide nothing, though a broker dies."""
+PATIENT = ("--set", "rules.rollout.deadline_seconds=240", "--set", "rules.synthesis.settle_seconds=240")
+"""Flags of a run whose deadlines decide nothing, though a worker or a broker dies: of all that are compared."""
 
 
 class Loop:

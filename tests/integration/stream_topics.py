@@ -1,6 +1,7 @@
 """A run's topics on a live broker as the streams service meets them: results and barriers in, seals and seeds out."""
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -20,8 +21,8 @@ from streams.measure.seal import join_chunks
 from streams.measure.state import MeasureState
 from streams.select.fold import SelectState
 from streams.select.fold import evolve as select
-
-PREFIX = "rods."
+from tests.integration.holding import Holding, held
+from tests.integration.live_broker import Served
 
 
 class Record(NamedTuple):
@@ -35,25 +36,25 @@ class Record(NamedTuple):
 class StreamTopics:
     """Writes to and reads from the topics of a run with N partitions."""
 
-    def __init__(self, address: str, partitions: int, producer: AIOKafkaProducer) -> None:
-        self.address = address
+    def __init__(self, served: Served, partitions: int, producer: AIOKafkaProducer) -> None:
+        self.address, self.prefix = served
         self.partitions = partitions
         self._producer = producer
 
     async def put(self, event: Any, partition: int, topic: Topic = Topic.ROLLOUTS) -> int:
         value = event if isinstance(event, bytes) else encode(event)
-        written = await self._producer.send_and_wait(topic.named(PREFIX), value, partition=partition)
+        written = await self._producer.send_and_wait(topic.named(self.prefix), value, partition=partition)
         return int(written.offset)
 
     async def put_all(self, events: Sequence[Any], partition: int, topic: Topic = Topic.ROLLOUTS) -> None:
-        name = topic.named(PREFIX)
+        name = topic.named(self.prefix)
         sent = [await self._producer.send(name, encode(event), partition=partition) for event in events]
         await asyncio.gather(*sent)
 
     async def read(self, topic: Topic, enough: Callable[[Sequence[Record]], bool]) -> list[Record]:
         """A topic from its beginning until there is enough."""
         number = self.partitions if topic.by_task else 1
-        partitions = [TopicPartition(topic.named(PREFIX), n) for n in range(number)]
+        partitions = [TopicPartition(topic.named(self.prefix), n) for n in range(number)]
         consumer = AIOKafkaConsumer(bootstrap_servers=self.address, max_partition_fetch_bytes=9 * 1024 * 1024)
         consumer.assign(partitions)
         await consumer.start()
@@ -78,7 +79,7 @@ class StreamTopics:
     async def all(self, topic: Topic) -> list[Record]:
         """A topic up to its end now."""
         number = self.partitions if topic.by_task else 1
-        partitions = [TopicPartition(topic.named(PREFIX), n) for n in range(number)]
+        partitions = [TopicPartition(topic.named(self.prefix), n) for n in range(number)]
         consumer = AIOKafkaConsumer(bootstrap_servers=self.address)
         await consumer.start()
         ends = sum((await consumer.end_offsets(partitions)).values())
@@ -94,23 +95,37 @@ def decoded(value: bytes) -> Any:
         return None
 
 
-def start_worker(address: str, partitions: int, folder: Path, metrics_port: int = 0) -> "subprocess.Popen[bytes]":
-    """The streams service as a process of its own."""
-    where = f"{address!r}, {PREFIX!r}, {partitions}, Path({str(folder)!r})"
-    settings = f"StreamsSettings({where}, metrics_port={metrics_port})"
-    code = (
-        "from pathlib import Path\nfrom streams.worker import *\nimport logging\nlogging.basicConfig(level='WARNING')\n"
-    )
-    return subprocess.Popen(
-        [sys.executable, "-c", f"{code}run_streams({settings})"],
-        env={**os.environ, "PYTHONPATH": os.getcwd()},
-    )
+class StreamsWorker:
+    """The streams service as a process of its own, until it is ended or killed. folder: its own."""
 
+    def __init__(self, topics: StreamTopics, folder: Path, metrics_port: int = 0) -> None:
+        self._sign = folder / "sign"
+        folder.mkdir()
+        settings = {"broker": topics.address, "prefix": topics.prefix, "partitions": topics.partitions}
+        settings |= {"data_dir": str(folder / "data"), "sign": str(self._sign), "metrics_port": metrics_port}
+        command = [sys.executable, "-m", "tests.integration.faults.worker", json.dumps(settings)]
+        self.process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": os.getcwd()})
 
-def stop_worker(process: "subprocess.Popen[bytes]") -> int:
-    """Asks the process to end; its exit code."""
-    process.send_signal(signal.SIGTERM)
-    return process.wait()
+    @property
+    def held(self) -> Holding | None:
+        """What it has of the group now."""
+        return held(self._sign.with_suffix(".held"), self.process.pid if self.process.poll() is None else None)
+
+    def pause(self) -> None:
+        self.process.send_signal(signal.SIGSTOP)
+
+    def wake(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        """As a crash would. Does nothing where it has ended."""
+        self.process.kill()
+        self.process.wait()
+
+    def end(self) -> int:
+        """Asks it to end; its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait()
 
 
 def plain_seals(rollouts: Sequence[Record], partitions: int) -> list[PartitionSealed]:

@@ -23,14 +23,14 @@ from schemas.rules import LearnerRules, PoolRules, RolloutRules, Rules, SelectRu
 from schemas.topics import Topic
 from streams.pool.fold import evolve
 from tests.integration.in_process import Services, events_of, original, originals, pool_states
-from tests.integration.live_broker import live_broker
+from tests.integration.live_broker import LiveBrokers
 
 N = 2
 EPOCHS = 3
 PROVENANCE = Provenance("", {}, "", "", "")
 
 
-def rules(deadline: float = 60.0, settle: float = 60.0, epochs: int = EPOCHS, evaluated: int = 2) -> Rules:
+def rules(deadline: float = 240.0, settle: float = 240.0, epochs: int = EPOCHS, evaluated: int = 2) -> Rules:
     return Rules(
         epochs=epochs,
         rollout=RolloutRules(k=4, tasks_per_step=5, deadline_seconds=deadline),
@@ -87,9 +87,9 @@ def learner(
 
 
 @pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with live_broker(tmp_path_factory.mktemp("broker")) as address:
-        yield address
+def broker(live: LiveBrokers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with live.serve(tmp_path_factory.mktemp("broker")) as served:
+        yield served.address
 
 
 async def digests(broker: str, prefix: str) -> list[str]:

@@ -15,7 +15,7 @@ from schemas.rollouts import BarrierReached, RolloutFinished, TrajectoryRecorded
 from schemas.seals import SelectionClosed
 from schemas.synthesis import StageFinished
 from schemas.topics import Topic
-from tests.integration.loop import Loop, archived, audited, digests, first
+from tests.integration.loop import PATIENT, Loop, archived, audited, digests, first
 
 REPLAY = """
 import sys
@@ -30,7 +30,7 @@ for pool in replay_pools(Path(sys.argv[1])):
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run that nothing happened to."""
     folder = tmp_path_factory.mktemp("undisturbed") / "run"
-    Loop(folder).result()
+    Loop(folder, *PATIENT).result()
     return folder
 
 
@@ -51,19 +51,19 @@ def test_the_run_that_the_others_are_compared_with_injects_and_retires(undisturb
 
 
 def test_the_same_seed_gives_the_same_digests(undisturbed: Path, tmp_path: Path, loops: list[Loop]) -> None:
-    loops.append(Loop(tmp_path / "run"))
+    loops.append(Loop(tmp_path / "run", *PATIENT))
     loops[0].result()
     assert digests(tmp_path / "run") == digests(undisturbed)
 
 
 def test_another_seed_gives_other_digests(undisturbed: Path, tmp_path: Path, loops: list[Loop]) -> None:
-    loops.append(Loop(tmp_path / "run", "--seed", "2"))
+    loops.append(Loop(tmp_path / "run", *PATIENT, "--seed", "2"))
     loops[0].result()
-    assert digests(tmp_path / "run").values() != digests(undisturbed).values()
+    assert list(digests(tmp_path / "run").values()) != list(digests(undisturbed).values())
 
 
 def test_more_workers_give_the_same_digests(undisturbed: Path, tmp_path: Path, loops: list[Loop]) -> None:
-    loops.append(Loop(tmp_path / "run", "--set", "rollout_workers=3", "--synthesis-workers", "2"))
+    loops.append(Loop(tmp_path / "run", *PATIENT, "--set", "rollout_workers=3", "--synthesis-workers", "2"))
     loops[0].until(lambda: len(loops[0].pids("rollouts")) == 3 and len(loops[0].pids("synthesis")) == 2)
     loops[0].result()
     assert digests(tmp_path / "run") == digests(undisturbed)
@@ -72,7 +72,7 @@ def test_more_workers_give_the_same_digests(undisturbed: Path, tmp_path: Path, l
 async def test_a_streams_worker_killed_between_a_barrier_and_its_seal_changes_nothing(
     undisturbed: Path, tmp_path: Path, loops: list[Loop]
 ) -> None:
-    loop = Loop(tmp_path / "run")
+    loop = Loop(tmp_path / "run", *PATIENT)
     loops.append(loop)
     closed = await first(loop.address, Topic.SEALS, lambda event: isinstance(event, SelectionClosed))
     worker = loop.pid("streams")
@@ -88,7 +88,7 @@ async def test_a_streams_worker_killed_between_a_barrier_and_its_seal_changes_no
 async def test_a_rollout_worker_killed_in_mid_group_changes_nothing(
     undisturbed: Path, tmp_path: Path, loops: list[Loop]
 ) -> None:
-    loop = Loop(tmp_path / "run")
+    loop = Loop(tmp_path / "run", *PATIENT)
     loops.append(loop)
     worker = loop.pid("rollouts")
     await first(loop.address, Topic.TRAJECTORIES, lambda event: isinstance(event, TrajectoryRecorded))
@@ -102,7 +102,7 @@ async def test_a_rollout_worker_killed_in_mid_group_changes_nothing(
 async def test_a_synthesis_worker_killed_in_mid_seed_changes_nothing(
     undisturbed: Path, tmp_path: Path, loops: list[Loop]
 ) -> None:
-    loop = Loop(tmp_path / "run")
+    loop = Loop(tmp_path / "run", *PATIENT)
     loops.append(loop)
     worker = loop.pid("synthesis")
     await first(loop.address, Topic.SYNTHESIS, lambda event: isinstance(event, StageFinished))

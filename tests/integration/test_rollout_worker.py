@@ -55,7 +55,7 @@ async def open_run(wire: "Wire") -> None:
 
 
 def start_worker(wire: "Wire", policy: str = "scripted") -> "subprocess.Popen[bytes]":
-    settings = f"RolloutWorkerSettings({wire.address!r}, 'rods.', 'workbench', {policy!r}, wait_seconds=2.0)"
+    settings = f"RolloutWorkerSettings({wire.address!r}, {wire.prefix!r}, 'workbench', {policy!r}, wait_seconds=2.0)"
     return wire.start("run_rollout_worker", "producers.rollouts.worker", settings)
 
 
@@ -149,7 +149,7 @@ async def test_bytes_that_are_no_event_go_to_the_dead_letters_and_block_nothing(
     start_worker(wire)
     await wire.read(Topic.ROLLOUTS, lambda facts: len(facts) == 1)
     (refused,) = await wire.read(Topic.DEAD_LETTERS, lambda facts: len(facts) == 1)
-    assert (refused.event.topic, refused.event.offset, refused.event.value) == ("rods.assignments", 0, poison)
+    assert (refused.event.topic, refused.event.offset, refused.event.value) == (f"{wire.prefix}assignments", 0, poison)
 
 
 @pytest.mark.parametrize("topic", [Topic.ASSIGNMENTS, Topic.POOL])

@@ -1,8 +1,7 @@
 """The streams service as a real process on a live broker."""
 
 import asyncio
-import signal
-import subprocess
+import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -22,48 +21,46 @@ from schemas.topics import Topic, partition_of
 from streams.errors import StreamError
 from streams.settings import StreamsSettings
 from streams.worker import wait_for_topics
-from tests.integration.live_broker import live_broker
-from tests.integration.stream_topics import (
-    PREFIX,
-    StreamTopics,
-    decoded,
-    plain_seals,
-    plain_selections,
-    start_worker,
-    stop_worker,
-)
+from tests.integration.holding import share
+from tests.integration.live_broker import LiveBrokers
+from tests.integration.stream_topics import StreamsWorker, StreamTopics, decoded, plain_seals, plain_selections
 from tests.streams.rollout_log import barrier, expected, result, started
 
 PARTITIONS = 4
 TASKS = [f"task-{index}" for index in range(24)]
-Start = Callable[[], "subprocess.Popen[bytes]"]
+Start = Callable[[], StreamsWorker]
 
 
 @pytest.fixture
-async def topics(tmp_path: Path) -> AsyncIterator[StreamTopics]:
-    with live_broker(tmp_path) as address:
-        await create_topics(address, PREFIX, PARTITIONS)
-        producer = AIOKafkaProducer(bootstrap_servers=address, acks="all")
+async def topics(live: LiveBrokers, tmp_path: Path) -> AsyncIterator[StreamTopics]:
+    with live.serve(tmp_path) as served:
+        await create_topics(served.address, served.prefix, PARTITIONS)
+        producer = AIOKafkaProducer(bootstrap_servers=served.address, acks="all")
         await producer.start()
         try:
-            yield StreamTopics(address, PARTITIONS, producer)
+            yield StreamTopics(served, PARTITIONS, producer)
         finally:
             await asyncio.wait_for(producer.stop(), 10)
 
 
 @pytest.fixture
 def start(topics: StreamTopics, tmp_path: Path) -> Iterator[Start]:
-    processes: list[subprocess.Popen[bytes]] = []
+    workers: list[StreamsWorker] = []
 
-    def one() -> "subprocess.Popen[bytes]":
-        processes.append(start_worker(topics.address, PARTITIONS, tmp_path / f"streams-{len(processes)}"))
-        return processes[-1]
+    def one() -> StreamsWorker:
+        workers.append(StreamsWorker(topics, tmp_path / f"streams-{len(workers)}"))
+        return workers[-1]
 
     yield one
-    for process in processes:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
+    for worker in workers:
+        worker.kill()
+
+
+async def joined(*workers: StreamsWorker) -> None:
+    """Waits until the workers are the group, each with a part of the partitions."""
+    while not share([worker.held for worker in workers], PARTITIONS):
+        assert all(worker.process.poll() is None for worker in workers), "a worker ended by itself"
+        await asyncio.sleep(0.05)
 
 
 def passed(task: str, step: int) -> tuple[int | None, ...]:
@@ -107,15 +104,16 @@ async def assert_exact(topics: StreamTopics, steps: int) -> None:
     assert {(r.partition, decode(r.value)) for r in written} == {(partition_of(s.task, PARTITIONS), s) for s in seeds}
 
 
-GROUP = f"{PREFIX}streams"
-SOURCES = [TopicPartition(f"{PREFIX}rollouts", p) for p in range(PARTITIONS)] + [TopicPartition(f"{PREFIX}seals", 0)]
+def sources(topics: StreamTopics) -> list[TopicPartition]:
+    rollouts, seals = (topic.named(topics.prefix) for topic in (Topic.ROLLOUTS, Topic.SEALS))
+    return [*(TopicPartition(rollouts, number) for number in range(PARTITIONS)), TopicPartition(seals, 0)]
 
 
 async def committed(topics: StreamTopics) -> dict[TopicPartition, int]:
     admin = AIOKafkaAdminClient(bootstrap_servers=topics.address)
     await admin.start()
     try:
-        offsets = await admin.list_consumer_group_offsets(GROUP, partitions=SOURCES)
+        offsets = await admin.list_consumer_group_offsets(f"{topics.prefix}streams", partitions=sources(topics))
     finally:
         await admin.close()
     return {partition: found.offset for partition, found in offsets.items()}
@@ -125,7 +123,7 @@ async def ends(topics: StreamTopics) -> dict[TopicPartition, int]:
     consumer = AIOKafkaConsumer(bootstrap_servers=topics.address)
     await consumer.start()
     try:
-        found: dict[TopicPartition, int] = await consumer.end_offsets(SOURCES)
+        found: dict[TopicPartition, int] = await consumer.end_offsets(sources(topics))
     finally:
         await consumer.stop()
     return found
@@ -139,7 +137,7 @@ async def test_steps_are_measured_sealed_and_selected(topics: StreamTopics, star
         await put_barriers(topics, step)
         await topics.events(Topic.SEALS, step, SelectionClosed)
     await assert_exact(topics, 3)
-    assert stop_worker(worker) == 0
+    assert worker.end() == 0
     assert await committed(topics) == await ends(topics)
 
 
@@ -147,24 +145,25 @@ async def test_a_worker_tells_its_readiness_and_a_lag_that_grows_where_it_stoppe
     topics: StreamTopics, tmp_path: Path
 ) -> None:
     port = claim_port(0)
-    worker = start_worker(topics.address, PARTITIONS, tmp_path / "streams", metrics_port=port)
+    worker = StreamsWorker(topics, tmp_path / "streams", metrics_port=port)
     try:
         assert 503 in await polled(port, "/readyz", until=200)
         await put_results(topics, 1)
         await topics.put(b"\xc3\x01" + b"12345678" + b"of a newer writer", 1)
         await topics.put_all([result(own(1)[0], step=1)] * 3, 1)
-        expect = ['notices_total{notice="unknown_schema"} 1.0', *(lag(p, 4 if p == 1 else 0) for p in range(4))]
+        lags = [lag(topics, p, 4 if p == 1 else 0) for p in range(4)]
+        expect = ['notices_total{notice="unknown_schema"} 1.0', *lags]
         shown = ""
         while not all(line in shown for line in expect):
             await asyncio.sleep(0.1)
             shown = (await fetched(port, "/metrics"))[1]
         assert (await fetched(port, "/healthz"))[0] == 200
     finally:
-        assert stop_worker(worker) == 0
+        assert worker.end() == 0
 
 
-def lag(partition: int, events: int) -> str:
-    return f'rods_streams_lag{{partition="{partition}",topic="{PREFIX}rollouts"}} {events}.0'
+def lag(topics: StreamTopics, partition: int, events: int) -> str:
+    return f'rods_streams_lag{{partition="{partition}",topic="{topics.prefix}rollouts"}} {events}.0'
 
 
 async def polled(port: int, path: str, until: int) -> set[int]:
@@ -188,11 +187,10 @@ async def test_a_worker_killed_between_a_barrier_and_its_seal_loses_nothing(topi
     await topics.events(Topic.SEALS, 1, SelectionClosed)
     await put_results(topics, 2)
     await topics.events(Topic.MEASUREMENTS, len(TASKS) * 2, TaskMeasured)
-    worker.send_signal(signal.SIGSTOP)
+    worker.pause()
     await put_barriers(topics, 2)
     assert len(await topics.all(Topic.SEALS)) == PARTITIONS + 1
     worker.kill()
-    worker.wait()
     start()
     await topics.events(Topic.SEALS, 2, SelectionClosed)
     await put_results(topics, 3)
@@ -211,7 +209,9 @@ async def test_poison_goes_to_the_dead_letters_and_the_stream_goes_on(topics: St
     await put_barriers(topics, 1)
     await topics.events(Topic.SEALS, 1, SelectionClosed)
     letters = await topics.events(Topic.DEAD_LETTERS, 3, EventRefused)
-    assert {letter.topic for letter in letters} == {"rods.rollouts", "rods.seals"}
+    assert {letter.topic for letter in letters} == {
+        topic.named(topics.prefix) for topic in (Topic.ROLLOUTS, Topic.SEALS)
+    }
     assert max(len(letter.value) for letter in letters) == 64 * 1024
     await assert_exact(topics, 1)
 
@@ -224,11 +224,11 @@ async def test_partitions_move_between_workers_and_a_paused_one_that_wakes_write
     await put_barriers(topics, 1)
     await topics.events(Topic.SEALS, 1, SelectionClosed)
     await put_results(topics, 2)
-    first.send_signal(signal.SIGSTOP)
+    first.pause()
     await put_barriers(topics, 2)
     start()
     await topics.events(Topic.SEALS, 2, SelectionClosed)
-    first.send_signal(signal.SIGCONT)
+    first.wake()
     await put_results(topics, 3)
     await put_barriers(topics, 3)
     await topics.events(Topic.SEALS, 3, SelectionClosed)
@@ -239,6 +239,7 @@ async def test_partitions_move_between_workers_and_a_paused_one_that_wakes_write
 async def test_two_workers_share_the_partitions_and_one_may_die(topics: StreamTopics, start: Start) -> None:
     """Each of two workers is killed once while results arrive; the other goes on, and a third takes its place."""
     first, second = start(), start()
+    await joined(first, second)
     await put_results(topics, 1)
     await topics.events(Topic.MEASUREMENTS, len(TASKS), TaskMeasured)
     await put_barriers(topics, 1)
@@ -246,8 +247,9 @@ async def test_two_workers_share_the_partitions_and_one_may_die(topics: StreamTo
     await put_results(topics, 2)
     first.kill()
     await put_barriers(topics, 2)
-    start()
+    third = start()
     await topics.events(Topic.SEALS, 2, SelectionClosed)
+    await joined(second, third)
     await put_results(topics, 3)
     second.kill()
     await put_barriers(topics, 3)
@@ -255,12 +257,12 @@ async def test_two_workers_share_the_partitions_and_one_may_die(topics: StreamTo
     await assert_exact(topics, 3)
 
 
-async def test_a_worker_whose_topics_are_not_there_says_so(tmp_path: Path) -> None:
-    with live_broker(tmp_path) as address:
-        settings = StreamsSettings(address, PREFIX, PARTITIONS, tmp_path, topics_seconds=0.1)
-        with pytest.raises(StreamError, match=r"rods\.rollouts"):
+async def test_a_worker_whose_topics_are_not_there_says_so(live: LiveBrokers, tmp_path: Path) -> None:
+    with live.serve(tmp_path) as served:
+        settings = StreamsSettings(*served, PARTITIONS, tmp_path, topics_seconds=0.1)
+        with pytest.raises(StreamError, match=rf"{re.escape(served.prefix)}rollouts"):
             await wait_for_topics(settings)
-        await create_topics(address, PREFIX, PARTITIONS + 1)
+        await create_topics(*served, PARTITIONS + 1)
         with pytest.raises(StreamError, match="4 partitions are not there"):
             await wait_for_topics(settings)
 

@@ -47,7 +47,7 @@ async def open_run(wire: "Wire") -> None:
 
 
 def start_worker(wire: "Wire") -> "subprocess.Popen[bytes]":
-    settings = f"SynthesisWorkerSettings({wire.address!r}, 'rods.', 'workbench')"
+    settings = f"SynthesisWorkerSettings({wire.address!r}, {wire.prefix!r}, 'workbench')"
     return wire.start("run_synthesis_worker", "producers.synthesis.worker", settings)
 
 
@@ -123,4 +123,4 @@ async def test_a_seed_that_cannot_be_worked_on_is_settled_as_failed(wire: "Wire"
     facts = await wire.read(Topic.POOL, lambda facts: len(settled(facts)) == 2)
     assert [(event.seed, event.outcome) for event in settled(facts)] == [("a", "failed"), ("b", "failed")]
     (refused,) = await wire.read(Topic.DEAD_LETTERS, lambda facts: len(facts) == 1)
-    assert (refused.event.topic, refused.event.value) == ("rods.seeds", poison)
+    assert (refused.event.topic, refused.event.value) == (f"{wire.prefix}seeds", poison)

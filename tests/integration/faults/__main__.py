@@ -7,17 +7,20 @@ import sys
 import time
 from pathlib import Path
 
-from tests.integration.faults.suite import run_suite
+from tests.integration.faults.suite import Outcome, missed, run_suite
 
 
 async def _main(arguments: argparse.Namespace) -> int:
-    began, failed = time.monotonic(), 0
+    began, outcomes = time.monotonic(), list[Outcome]()
     seeds = range(arguments.first, arguments.first + arguments.schedules)
     async for outcome in run_suite(arguments.broker, seeds, arguments.jobs, arguments.keep):
         print(outcome, flush=True)
-        failed += bool(outcome.error)
-    print(f"{len(seeds) - failed} of {len(seeds)} schedules right, {time.monotonic() - began:.0f} s")
-    return 1 if failed else 0
+        outcomes.append(outcome)
+    right, never = sum(not outcome.error for outcome in outcomes), sorted(missed(outcomes))
+    print(f"{right} of {len(outcomes)} schedules right, {time.monotonic() - began:.0f} s")
+    if never:
+        print(f"planned, and struck in none: {', '.join(never)}")
+    return 1 if never or right < len(outcomes) else 0
 
 
 def _arguments() -> argparse.Namespace:

@@ -5,12 +5,13 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from rods.broker import create_topics
@@ -22,6 +23,7 @@ from schemas.seals import SelectionClosed
 from schemas.topics import Topic, partition_of
 from streams.log_reader import LogRecord, LogTail, end_offsets, log_producer, read_all
 from tests.integration.faults.verdict import Log, assert_no_result_lost, assert_streams_right, derived
+from tests.integration.holding import Holding, held, share
 from tests.streams.rollout_log import barrier, expected, result, started
 
 HANG_SECONDS = 240.0
@@ -31,7 +33,7 @@ LIMITS = RestartLimits(restarts=8)
 
 @dataclass(slots=True)
 class Worker:
-    """A supervised process. `deaths` counts its uninvited ends."""
+    """A supervised process. `deaths` counts its uninvited ends. sign: where its fault's files are."""
 
     supervisor: Supervisor
     log_file: Path
@@ -45,6 +47,27 @@ class Worker:
     def deaths(self) -> int:
         return self.supervisor.deaths["streams"]
 
+    @property
+    def held(self) -> Holding | None:
+        """What it has of the group now; None during a rebalance and while it does not run."""
+        return held(self.sign.with_suffix(".held"), self.supervisor.pids.get("streams"))
+
+    @property
+    def fired(self) -> list[str]:
+        """A line for each time that its fault happened."""
+        file = self.sign.with_suffix(".fired")
+        return file.read_text().splitlines() if file.exists() else []
+
+    @property
+    def committing(self) -> bool:
+        """Whether a commit that its fault holds up is on its way."""
+        return self.sign.with_suffix(".committing").exists()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it stands still by a signal."""
+        return psutil.Process(self.pid).status() == psutil.STATUS_STOPPED
+
     def pause(self) -> None:
         os.kill(self.pid, signal.SIGSTOP)
 
@@ -54,6 +77,13 @@ class Worker:
     async def end(self) -> None:
         """As an operator would."""
         await self.supervisor.stop()
+
+    async def until(self, what: Callable[["Worker"], object]) -> None:
+        """Waits until something is so. Raises AssertionError where the worker keeps dying meanwhile."""
+        async with asyncio.timeout(HANG_SECONDS):
+            while not what(self):
+                await _alive(self)
+                await asyncio.sleep(0.05)
 
     async def died(self) -> None:
         """Waits until it has ended by itself."""
@@ -136,11 +166,19 @@ class Bench:
                 for worker in self.workers:
                     await _alive(worker)
 
+    async def shared(self, *workers: Worker) -> None:
+        """Waits until these workers are the group: each has a part of the partitions, and their state."""
+        async with asyncio.timeout(HANG_SECONDS):
+            while not share([worker.held for worker in workers], self.partitions):
+                for worker in workers:
+                    await _alive(worker)
+                await asyncio.sleep(0.05)
+
     async def measured(self, groups: int) -> None:
         """Waits for the views of so many groups."""
         places = {(Topic.MEASUREMENTS.named(self.prefix), number): 0 for number in range(self.partitions)}
         seen: set[str] = set()
-        async with LogTail(self.address, places) as tail:
+        async with asyncio.timeout(HANG_SECONDS), LogTail(self.address, places) as tail:
             while len(seen) < groups:
                 seen |= {decode(record.value or b"").group for record in await tail.poll(0.2)}
 

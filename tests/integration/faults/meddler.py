@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -11,19 +12,23 @@ from schemas.codec import decode, encode
 from schemas.rollouts import RolloutFinished, Slot
 from schemas.topics import Topic
 from streams.log_reader import LogTail, log_producer, send
-from tests.integration.faults.schedule import Schedule
+from tests.integration.faults.schedule import REPEAT, RERUN, Schedule
 
 EXECUTION = "again"
 
 
 class Meddler:
-    """Every result it writes stands behind the one it repeats, so that nothing it does may count."""
+    """Every result it writes stands behind the one it repeats, so that nothing it does may count.
+
+    done: how often it has written each of them.
+    """
 
     def __init__(self, address: str, prefix: str, partitions: int, plan: Schedule) -> None:
         self._address, self._name, self._plan = address, Topic.ROLLOUTS.named(prefix), plan
         self._starts: Mapping[tuple[str, int], int] = {(self._name, number): 0 for number in range(partitions)}
         self._draw = random.Random(f"meddler-{plan.seed}")
         self._seen: set[str] = set()
+        self.done: Counter[str] = Counter()
         self._writes: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
@@ -44,12 +49,13 @@ class Meddler:
                     continue
                 self._seen.add(event.group)
                 for again in self._meddled(event):
-                    self._later(producer, record.partition, encode(again))
+                    self._later(producer, record.partition, again)
 
-    def _later(self, producer: AIOKafkaProducer, partition: int, value: bytes) -> None:
+    def _later(self, producer: AIOKafkaProducer, partition: int, event: RolloutFinished) -> None:
         async def delayed(seconds: float) -> None:
             await asyncio.sleep(seconds)
-            await send(producer, self._name, partition, "again", value)
+            await send(producer, self._name, partition, "again", encode(event))
+            self.done[RERUN if event.execution == EXECUTION else REPEAT] += 1
 
         task = asyncio.create_task(delayed(self._draw.uniform(0.0, self._plan.delay)))
         self._writes.add(task)

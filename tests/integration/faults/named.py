@@ -1,14 +1,17 @@
 """The two schedules that the trials of the framework lost events with."""
 
 from tests.integration.faults.bench import Bench
+from tests.integration.faults.worker import TAKEN_OF_A_BATCH
 
 
 async def pause_take_over_wake_kill_both_and_start_a_third(four: Bench) -> None:
     """Worker 1 is paused in mid-batch, worker 2 takes over, worker 1 wakes, both are killed, worker 3 starts."""
-    first = await four.start()
+    first = await four.start(fault="stops_in_mid_batch")
     await four.step(1)
+    first.sign.touch()
     await four.results(2, four.tasks[:12])
-    first.pause()
+    await first.until(lambda worker: worker.stopped)
+    assert first.fired == [str(TAKEN_OF_A_BATCH)] and 0 < TAKEN_OF_A_BATCH < 12
     await four.results(2, four.tasks[12:])
     second = await four.start()
     await four.measured(48)

@@ -8,9 +8,11 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from fractions import Fraction
 
 SERVICES = ("streams", "rollouts", "synthesis", "archive")
 WORKERS = {"streams": 2, "rollouts": 2, "synthesis": 2, "archive": 1}
+REPEAT, RERUN, HOLD_BACK = "repeat", "rerun", "hold back"
 SHORT, LONG = 1.0, 8.0
 """Pauses in seconds: within the session timeout of the consumer groups, and beyond it."""
 
@@ -44,6 +46,11 @@ class Fault:
         several = WORKERS.get(self.service, 1) > 1
         return f"{self.service}-{self.worker + 1}" if several else self.service
 
+    @property
+    def blow(self) -> str:
+        """What kind of fault it is."""
+        return f"{self.action} {self.service}".strip()
+
     def __str__(self) -> str:
         whom = f" {self.service}-{self.worker + 1}" if self.service else ""
         pause = f" for {self.seconds:g} s" if self.seconds else ""
@@ -54,14 +61,30 @@ class Fault:
 class Schedule:
     """repeats, reruns: shares of the results that come again as they are, or with other slots by another execution.
 
-    delay: up to how many seconds later they come; some of them after the barrier of their step.
+    delay: up to how many seconds later they come; some of them after the barrier of their step. held: steps of which
+    some honest results come only behind their barrier.
     """
 
     seed: int
-    faults: tuple[Fault, ...]
-    repeats: float
-    reruns: float
-    delay: float
+    faults: tuple[Fault, ...] = ()
+    repeats: float = 0.0
+    reruns: float = 0.0
+    delay: float = 0.0
+    held: tuple[int, ...] = ()
+
+    @property
+    def blows(self) -> set[str]:
+        """The kinds of fault that it plans."""
+        meddling = {REPEAT: self.repeats, RERUN: self.reruns, HOLD_BACK: self.held}
+        return {fault.blow for fault in self.faults} | {name for name, planned in meddling.items() if planned}
+
+    def __str__(self) -> str:
+        held = f"; honest results of the steps {self.held} held back" if self.held else ""
+        return f"schedule {self.seed} ({'; '.join(map(str, self.faults))}{held})"
+
+
+HELD_BACK = Schedule(-2, (Fault("BarrierReached", 7, Action.KILL, "streams"),), 0.5, 0.5, 0.2, held=(2, 4))
+"""Its deadline is what it waits for, so that its decisions are not those of the undisturbed run."""
 
 
 _THEMES: tuple[tuple[tuple[Action, str, float], ...], ...] = (
@@ -92,6 +115,8 @@ def _any(draw: random.Random, events: Mapping[str, int]) -> Fault:
 
 
 def _fault(draw: random.Random, events: Mapping[str, int], action: Action, service: str, seconds: float) -> Fault:
+    """Not at the last events, behind which the run may be over; a learner takes a while to take over."""
     kind = draw.choice(sorted(events))
-    nth = 1 + draw.randrange(max(1, events[kind] * 4 // 5))
+    share = Fraction(1, 2) if action is Action.USURP else Fraction(4, 5)
+    nth = 1 + draw.randrange(max(1, int(events[kind] * share)))
     return Fault(kind, nth, action, service, draw.randrange(WORKERS.get(service, 1)), seconds)

@@ -5,15 +5,17 @@ import shutil
 import tempfile
 import traceback
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.integration.faults.schedule import Action, Schedule, schedule
-from tests.integration.faults.trial import TRIGGERS, Trial, run_trial
-from tests.integration.faults.verdict import assert_right, decided
+from tests.integration.faults.schedule import HELD_BACK, HOLD_BACK, Action, Schedule, schedule
+from tests.integration.faults.trial import TRIGGERS, Trial, TrialError, run_trial
+from tests.integration.faults.verdict import assert_right, decided, honest_late
 
-UNDISTURBED = Schedule(-1, (), 0.0, 0.0, 0.0)
+TOO_LATE = 0
+"""How many of a schedule's faults may find the run over."""
+UNDISTURBED = Schedule(-1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,25 +37,32 @@ class Outcome:
         return dict(Counter(self.trial.deaths) - asked)
 
     def __str__(self) -> str:
-        faults = "; ".join(map(str, self.plan.faults))
         if self.error or self.trial is None:
-            return f"schedule {self.plan.seed} FAILED ({faults}): {self.error}"
+            return f"{self.plan} FAILED: {self.error}"
         late = f", too late: {'; '.join(self.trial.unfired)}" if self.trial.unfired else ""
-        seconds, deaths = round(self.trial.seconds), self.trial.deaths
         more = f", not asked for {self.unasked}" if self.unasked else ""
-        return f"schedule {self.plan.seed} right in {seconds} s ({faults}{late}), deaths {deaths}{more}"
+        return f"{self.plan} right in {round(self.trial.seconds)} s{late}, deaths {self.trial.deaths}{more}"
+
+
+def missed(outcomes: Sequence[Outcome]) -> set[str]:
+    """The kinds of fault that some of the schedules planned and that struck in none."""
+    struck = {blow for outcome in outcomes if outcome.trial for blow, count in outcome.trial.struck.items() if count}
+    return {blow for outcome in outcomes for blow in outcome.plan.blows} - struck
 
 
 async def run_suite(broker: str, seeds: Iterable[int], jobs: int, keep: Path | None = None) -> AsyncIterator[Outcome]:
-    """The outcomes as they come. keep: where the folders go of schedules that failed, or whose processes died without
-    being killed."""
+    """The outcomes as they come: of `HELD_BACK` and of the schedules.
+
+    keep: where the folders go of those that failed, or whose processes died without being killed.
+    """
     with tempfile.TemporaryDirectory(prefix="faults-") as scratch:
         folder = Path(scratch)
         quiet = await run_trial(folder / "undisturbed", broker, UNDISTURBED)
         assert_right(quiet)
         events = {kind: quiet.seen[kind] for kind in TRIGGERS}
         room = asyncio.Semaphore(jobs)
-        tasks = [asyncio.create_task(_one(room, folder, broker, schedule(seed, events), quiet)) for seed in seeds]
+        plans = [HELD_BACK, *(schedule(seed, events) for seed in seeds)]
+        tasks = [asyncio.create_task(_one(room, folder, broker, plan, quiet)) for plan in plans]
         for next_one in asyncio.as_completed(tasks):
             outcome = await next_one
             if (outcome.error or outcome.unasked) and keep is not None:
@@ -66,8 +75,17 @@ async def _one(room: asyncio.Semaphore, folder: Path, broker: str, plan: Schedul
     async with room:
         try:
             trial = await run_trial(folder / f"schedule-{plan.seed}", broker, plan)
-            assert_right(trial)
-            assert decided(trial.log) == decided(quiet.log), "the decisions differ from the undisturbed run's"
+            await asyncio.to_thread(_judge, plan, trial, quiet)
         except Exception:  # noqa: BLE001 - a failed schedule is an outcome
             return Outcome(plan, trial, traceback.format_exc(limit=-6))
         return Outcome(plan, trial)
+
+
+def _judge(plan: Schedule, trial: Trial, quiet: Trial) -> None:
+    """In a thread, since the other runs are watched meanwhile."""
+    assert_right(trial)
+    if len(trial.unfired) > TOO_LATE:
+        raise TrialError(f"too late for {trial.unfired}")
+    trial.struck[HOLD_BACK] = len(honest_late(trial.log))
+    if not plan.held:
+        assert decided(trial.log) == decided(quiet.log), "the decisions differ from the undisturbed run's"

@@ -6,23 +6,30 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from rods.broker import EmbeddedBroker, claim_port, create_topics
 from rods.kafka_broker import KafkaBroker
 from rods.run_folder import RunFolder
 from rods.settings import KAFKA, Settings, load_settings, merged, parse_assignment, write_resolved
 from rods.supervise import RestartLimits, Supervisor, WorkerSpec, WorkerState
+from rods.topic_admin import TopicAdmin
+from rods.topics_file import TopicSpec
 from rods.wiring import worker_specs
 from schemas.codec import decode
+from schemas.epochs import LearnerStarted
 from schemas.errors import UndecodableError
 from schemas.topics import Topic
 from streams.archive.worker import ArchiveSettings, archive_until
 from streams.log_reader import LogRecord, LogTail, read_all
+from tests.integration.faults.aside import aside
+from tests.integration.faults.courier import Courier
 from tests.integration.faults.meddler import Meddler
 from tests.integration.faults.schedule import WORKERS, Action, Fault, Schedule
 
@@ -41,8 +48,9 @@ SMALL = (
     "rules.synthesis.variants_per_seed=1",
 )
 """Small enough to be over in seconds, large enough to inject and retire; deadlines that no disturbance reaches."""
+IMPATIENT = ("rules.rollout.deadline_seconds=6",)
 PATIENCE = RestartLimits(restarts=1000, last_pause=0.5)
-LIMIT_SECONDS = 240.0
+LIMIT_SECONDS = 480.0
 TRIGGERS = (
     "StepOpened", "GroupRequested", "TrajectoryRecorded", "RolloutFinished", "TaskMeasured", "BarrierReached",
     "PartitionSealed", "SelectionClosed", "BoundarySeedSelected", "StageFinished", "VariantVerified", "SeedSettled",
@@ -58,12 +66,16 @@ class TrialError(AssertionError):
 
 @dataclass(slots=True)
 class Trial:
-    """What a run has left. log: topic and partition to its records. unfired: faults that came too late."""
+    """What a run has left. log: topic and partition to its records.
+
+    struck: the faults that did what they say, by kind; unfired: those that came too late.
+    """
 
     folder: Path
     log: dict[tuple[Topic, int], list[LogRecord]] = field(default_factory=dict)
     seen: Counter[str] = field(default_factory=Counter)
     fired: list[str] = field(default_factory=list)
+    struck: Counter[str] = field(default_factory=Counter)
     unfired: list[str] = field(default_factory=list)
     deaths: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
@@ -77,8 +89,10 @@ async def run_trial(folder: Path, broker: str, plan: Schedule) -> Trial:
     """Runs to the learner's end, whatever the plan does meanwhile. Raises TrialError."""
     began = time.monotonic()
     with _broker(broker, folder) as served:
-        settings = _settings(folder, served.address)
-        await create_topics(served.address, PREFIX, PARTITIONS)
+        settings = _settings(folder, served.address, IMPATIENT if plan.held else ())
+        specs = await create_topics(served.address, PREFIX, PARTITIONS)
+        if plan.held:
+            await _create_aside(served.address, specs)
         running = _Running(served, settings, plan, Trial(folder))
         await running.run()
         await _archive_the_rest(running.trial, served.address)
@@ -112,11 +126,16 @@ def _broker(broker: str, folder: Path) -> "Iterator[EmbeddedBroker | KafkaBroker
         yield served
 
 
-def _settings(folder: Path, address: str) -> Settings:
+async def _create_aside(address: str, specs: Sequence[TopicSpec]) -> None:
+    async with TopicAdmin(address) as admin:
+        await admin.create([replace(spec, name=aside(PREFIX)) for spec in specs if spec.topic is Topic.ROLLOUTS])
+
+
+def _settings(folder: Path, address: str, more: Sequence[str]) -> Settings:
     flags: dict[str, Any] = {"policy": "scripted", "broker": address, "folder": str(folder), "run_id": folder.name}
     flags |= {f"{_ONE.get(service, service)}_workers": n for service, n in WORKERS.items() if service != "archive"}
     flags |= {"partitions": PARTITIONS, "prefix": PREFIX}
-    for assignment in SMALL:
+    for assignment in (*SMALL, *more):
         flags = merged(flags, parse_assignment(assignment))
     settings = load_settings(None, flags)
     write_resolved(settings, RunFolder(folder).settings)
@@ -131,14 +150,17 @@ class _Running:
     ) -> None:
         self.broker, self.settings, self.plan, self.trial = broker, settings, plan, trial
         specs = [_patient(spec) for spec in worker_specs(settings, RunFolder(trial.folder).settings)]
-        self.supervisor = Supervisor([spec for spec in specs if spec.name != "warehouse"])
+        specs = [_aside(spec) if plan.held else spec for spec in specs if spec.name != "warehouse"]
+        self.supervisor = Supervisor(specs)
         self.waiting = list(plan.faults)
         self.striking: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
         meddler = Meddler(self.settings.broker, PREFIX, PARTITIONS, self.plan)
+        courier = Courier(self.settings.broker, PREFIX, PARTITIONS, self.plan)
         async with self.supervisor:
-            around = [asyncio.create_task(self._watch()), asyncio.create_task(meddler.run())]
+            works = [self._watch(), meddler.run(), *([courier.run()] if self.plan.held else [])]
+            around = [asyncio.create_task(work) for work in works]
             try:
                 async with asyncio.timeout(LIMIT_SECONDS):
                     await self.supervisor.guard(self._finished(around))
@@ -151,6 +173,7 @@ class _Running:
                 await asyncio.gather(*around, return_exceptions=True)
         self.trial.deaths = {name: count for name, count in self.supervisor.deaths.items() if count}
         self.trial.unfired = [str(fault) for fault in self.waiting]
+        self.trial.struck += meddler.done
 
     async def _finished(self, around: "list[asyncio.Task[None]]") -> None:
         while self.supervisor.states["learner"] is not WorkerState.FINISHED:
@@ -176,53 +199,80 @@ class _Running:
             self.striking.add(asyncio.create_task(self._hit(fault)))
 
     async def _hit(self, fault: Fault) -> None:
+        if await self._strikes(fault):
+            self.trial.struck[fault.blow] += 1
+
+    async def _strikes(self, fault: Fault) -> bool:
+        """Whether it did what it says: a process ended, stood still or was superseded."""
         match fault.action:
             case Action.KILL:
-                _signal(await self._pid(fault), signal.SIGKILL)
+                return await self._kill(fault.process)
             case Action.PAUSE:
-                await _paused(await self._pid(fault), fault.seconds)
+                return await _paused(await self._pid(fault.process), fault.seconds)
             case Action.USURP:
-                await self._usurp(fault.seconds)
+                return await self._usurp(fault.seconds)
             case Action.BROKER:
-                await self._broker(fault.seconds)
+                return await self._broker(fault.seconds)
 
-    async def _pid(self, fault: Fault) -> int:
-        while fault.process not in self.supervisor.pids:
+    async def _pid(self, name: str) -> int:
+        while name not in self.supervisor.pids:
+            if self.supervisor.states[name].over:
+                raise TrialError(self._story(f"had no {name} to strike"))
             await asyncio.sleep(0.05)
-        return self.supervisor.pids[fault.process]
+        return self.supervisor.pids[name]
 
-    async def _usurp(self, seconds: float) -> None:
-        """A second learner works while the first is paused; then the first wakes and finds itself superseded."""
-        first = self.supervisor.pids.get("learner")
-        if first is None:
-            return
-        generation = self.trial.seen["LearnerStarted"]
+    async def _kill(self, name: str) -> bool:
+        pid, deaths = await self._pid(name), self.supervisor.deaths[name]
+        _signal(pid, signal.SIGKILL)
+        while self.supervisor.deaths[name] == deaths:
+            await asyncio.sleep(0.05)
+        return True
+
+    async def _usurp(self, seconds: float) -> bool:
+        """A second learner works while the first is paused; then the first wakes, finds itself superseded and ends."""
+        first = await self._pid("learner")
         _signal(first, signal.SIGSTOP)
-        command = [sys.executable, "-m", "rods", "learn", "--settings", str(RunFolder(self.trial.folder).settings)]
-        with (RunFolder(self.trial.folder).logs / "second-learner.log").open("ab") as log:
-            second = await asyncio.create_subprocess_exec(*command, stdout=log, stderr=log)
         try:
-            while second.returncode is None and self.trial.seen["LearnerStarted"] == generation:
-                await asyncio.sleep(0.05)
+            second = await self._second_learner(await self._generation())
             await asyncio.sleep(seconds)
         finally:
             _signal(first, signal.SIGCONT)
         try:
             await second.wait()
+            while self.supervisor.pids.get("learner") == first:
+                await asyncio.sleep(0.05)
         finally:
             if second.returncode is None:
                 second.kill()
+        return True
 
-    async def _broker(self, seconds: float) -> None:
+    async def _second_learner(self, generation: int) -> asyncio.subprocess.Process:
+        """A learner that has taken over from a generation. Raises TrialError where it ends without."""
+        command = [sys.executable, "-m", "rods", "learn", "--settings", str(RunFolder(self.trial.folder).settings)]
+        with (RunFolder(self.trial.folder).logs / "second-learner.log").open("ab") as log:
+            second = await asyncio.create_subprocess_exec(*command, stdout=log, stderr=log)
+        while await self._generation() <= generation:
+            if second.returncode is not None:
+                raise TrialError(self._story(f"had no second learner: it ended with {second.returncode}"))
+            await asyncio.sleep(0.1)
+        return second
+
+    async def _generation(self) -> int:
+        """The newest learner's, at the log's end now."""
+        records = [record async for record in read_all(self.settings.broker, Topic.EPOCHS.named(PREFIX), 0)]
+        events = [decode(record.value or b"") for record in records]
+        return max((event.generation for event in events if isinstance(event, LearnerStarted)), default=0)
+
+    async def _broker(self, seconds: float) -> bool:
         pid = self.broker.pid
         assert pid is not None
         if isinstance(self.broker, EmbeddedBroker):
-            await _paused(pid, seconds)
-            return
+            return await _paused(pid, seconds)
         _signal(pid, signal.SIGKILL)
         await asyncio.to_thread(self._await_broker_end)
         await asyncio.sleep(seconds)
         self.broker.__enter__()
+        return True
 
     def _await_broker_end(self) -> None:
         while self.broker.alive:
@@ -237,14 +287,34 @@ def _patient(spec: WorkerSpec) -> WorkerSpec:
     return replace(spec, limits=PATIENCE)
 
 
+def _aside(spec: WorkerSpec) -> WorkerSpec:
+    """A rollout worker writes its results aside; the others are as they were."""
+    if spec.command[3] != "rollouts":
+        return spec
+    return replace(spec, command=(sys.executable, "-m", "tests.integration.faults.aside", *spec.command[5:]))
+
+
 def _signal(pid: int, number: signal.Signals) -> None:
     with suppress(ProcessLookupError):
         os.kill(pid, number)
 
 
-async def _paused(pid: int, seconds: float) -> None:
+async def _paused(pid: int, seconds: float) -> bool:
+    """Whether it stood still for so long. One that ends meanwhile did not."""
     _signal(pid, signal.SIGSTOP)
     try:
+        stood = await _stands_still(pid)
         await asyncio.sleep(seconds)
     finally:
         _signal(pid, signal.SIGCONT)
+    return stood
+
+
+async def _stands_still(pid: int) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        while (status := psutil.Process(pid).status()) != psutil.STATUS_STOPPED:
+            if status == psutil.STATUS_ZOMBIE:
+                return False
+            await asyncio.sleep(0.01)
+        return True
+    return False

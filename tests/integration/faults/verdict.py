@@ -13,6 +13,7 @@ from streams.archive.read import read_partition
 from streams.log_reader import LogRecord
 from streams.measure.seal import join_chunks
 from streams.pool.replay import replay_pools
+from tests.integration.faults.meddler import EXECUTION
 from tests.integration.faults.trial import Trial
 from tests.simulation import oracle, pool_oracle
 
@@ -47,6 +48,27 @@ def assert_right(trial: Trial) -> None:
     assert_streams_right(log)
     assert_pool_right(log)
     assert all(pool.agrees for pool in replay_pools(trial.archive))
+
+
+def honest_late(log: Log) -> set[str]:
+    """The groups whose only honest results stand behind their barrier; each was counted as missing.
+
+    What the meddler wrote under another execution is not honest.
+    """
+    found: set[str] = set()
+    seals = derived(log).seals
+    for seal in seals:
+        events = [_decoded(record) for record in log[Topic.ROLLOUTS, seal.partition]]
+        before, behind = (
+            {event.group for event in part if isinstance(event, RolloutFinished) and event.execution != EXECUTION}
+            for part in (events[: seal.barrier_offset], events[seal.barrier_offset :])
+        )
+        late = {group.group for group in seal.groups} & behind - before
+        missing = {group.group for group in seal.groups if not group.execution}
+        assert late <= missing
+        found |= late
+    assert not found or any(seal.late for seal in seals)
+    return found
 
 
 def assert_streams_right(log: Log) -> None:
@@ -177,12 +199,13 @@ def _all(log: Log, topic: Topic, partition: int) -> list[Any]:
 
 def _seal(seal: PartitionSealed) -> tuple[Any, ...]:
     groups = [(g.group, g.execution, list(g.passed), list(g.reasons), g.zone, g.boundary) for g in seal.groups]
-    return (seal.epoch, seal.step, seal.partition, seal.barrier_offset, seal.digest, groups)
+    counts = (seal.late, seal.duplicate, seal.refused)
+    return (seal.epoch, seal.step, seal.partition, seal.barrier_offset, seal.digest, groups, counts)
 
 
 def _demanded(seal: oracle.Seal) -> tuple[Any, ...]:
     groups = [(g.group, g.execution, g.passed, g.reasons, g.zone, g.boundary) for g in seal.groups]
-    return (seal.epoch, seal.step, seal.partition, seal.offset, seal.digest(), groups)
+    return (seal.epoch, seal.step, seal.partition, seal.offset, seal.digest(), groups, seal.counts)
 
 
 def _seeds(closed: SelectionClosed) -> list[list[Any]]:
