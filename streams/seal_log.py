@@ -20,6 +20,7 @@ from streams.log_reader import LogTail, read_all
 from streams.measure.seal import identity
 from streams.measure.state import MeasureState
 from streams.recovery import Recovery, recover
+from streams.seal_beginning import Beginning
 from streams.select.fold import PlacedSeed, SelectState, evolve, skip
 from streams.settings import StreamsSettings
 from streams.skim import Skim, seal_head
@@ -82,7 +83,7 @@ async def read_seals(settings: StreamsSettings, partitions: Collection[int], sin
     worker does not select, and reads nothing for it.
 
     A topic that was emptied says nothing: every partition is folded anew from its first event, which writes the same
-    seals again. One that lost its beginning alone is refused: raises OffsetGapError.
+    seals again, and from then on it begins there. One that lost its beginning alone is refused: raises OffsetGapError.
     """
     topic = Topic.SEALS.named(settings.prefix)
     begin, end = await _bounds(settings, topic)
@@ -90,11 +91,11 @@ async def read_seals(settings: StreamsSettings, partitions: Collection[int], sin
     if begin == end:
         log.select = SelectState(next_offset=end)
         return log
-    if begin:
+    if begin and not await _is_whole(settings, topic, begin, end):
         raise OffsetGapError(Topic.SEALS, 0, 0, begin)
-    log.anchors = await find_anchors(settings, topic, partitions, end)
-    start = min([end if since is None else since, end, *log.anchors.values()])
-    await _skim(settings, topic, start, log)
+    log.anchors = await find_anchors(settings, topic, partitions, end, begin)
+    start = max(begin, min([end if since is None else since, end, *log.anchors.values()]))
+    await _skim(settings, topic, range(begin, start), log)
     async for record in read_all(settings.broker, topic, 0, start, end):
         log.take(record.offset, record.value or b"")
     return log
@@ -106,28 +107,44 @@ async def _bounds(settings: StreamsSettings, topic: str) -> tuple[int, int]:
         return tail.positions[topic, 0], (await tail.ends())[topic, 0]
 
 
-async def _skim(settings: StreamsSettings, topic: str, start: int, log: SealLog) -> None:
-    """Brings select to `start`."""
-    skim = Skim(next_offset=start)
-    if log.selects and start:
-        async for record in read_all(settings.broker, topic, 0, 0, start):
+async def _is_whole(settings: StreamsSettings, topic: str, begin: int, end: int) -> bool:
+    """Whether what lies from `begin` on was sealed anew."""
+    beginning = Beginning(settings.partitions)
+    async for record in read_all(settings.broker, topic, 0, begin, end):
+        if not beginning.take(record.value or b""):
+            return False
+        if beginning.known:
+            break
+    return True
+
+
+async def _skim(settings: StreamsSettings, topic: str, passed: range, log: SealLog) -> None:
+    """Brings select over the offsets `passed`."""
+    skim = Skim(next_offset=passed.stop)
+    if log.selects and passed:
+        async for record in read_all(settings.broker, topic, 0, passed.start, passed.stop):
             skim.take(record.offset, record.value or b"")
     log.resume(skim)
 
 
-async def find_anchors(settings: StreamsSettings, topic: str, partitions: Collection[int], end: int) -> dict[int, int]:
-    """By partition, the offset from which its whole state can be read: 0 where no seal carries it. Reads backwards."""
+async def find_anchors(
+    settings: StreamsSettings, topic: str, partitions: Collection[int], end: int, first: int = 0
+) -> dict[int, int]:
+    """By partition, the offset from which its whole state can be read. Reads backwards.
+
+    first: where the topic begins, and where a partition is read from whose state no seal carries.
+    """
     found: dict[int, int] = {}
     chunks: dict[Identity, dict[int, int]] = {}
-    while end > 0 and len(found) < len(partitions):
-        begin = max(0, end - WINDOW)
+    while end > first and len(found) < len(partitions):
+        begin = max(first, end - WINDOW)
         async for record in read_all(settings.broker, topic, 0, begin, end):
             _note(chunks, record.offset, record.value or b"", partitions)
         for (_, partition, number, _), offsets in sorted(chunks.items()):
             if len(offsets) == number:
                 found[partition] = min(offsets.values())
         end = begin
-    return {partition: found.get(partition, 0) for partition in partitions}
+    return {partition: found.get(partition, first) for partition in partitions}
 
 
 def _note(chunks: dict[Identity, dict[int, int]], offset: int, value: bytes, partitions: Collection[int]) -> None:
