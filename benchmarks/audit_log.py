@@ -155,6 +155,8 @@ class _Made:
         offset = self.out.put(Topic.ROLLOUTS, partition, event)
         evolved = measure.evolve(self.measure[partition], offset, event)
         self.measure[partition] = evolved.state
+        if evolved.measured is not None:
+            self.out.put(Topic.MEASUREMENTS, partition, evolved.measured)
         return evolved.seals
 
     def _sealed(self, event: PartitionSealed | SelectionClosed) -> None:

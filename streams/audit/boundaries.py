@@ -35,14 +35,14 @@ Decided = TaskProbed | TaskRetired | TaskInjected | PoolMaterialized
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """A boundary as the log records it and as it is recomputed (None where its evidence is not in the log)."""
+    """A boundary as the log records it, and the digest that is recomputed (None where its evidence is not in the log).
+    Without the members: a log of many epochs has as many pools."""
 
     epoch: int
-    offset: int
     last_step: int
-    recorded: PoolMaterialized
-    recomputed: PoolMaterialized | None
-    state: PoolState
+    version: int
+    digest: str
+    recomputed: str | None
 
 
 @dataclass(slots=True)
@@ -201,9 +201,9 @@ class BoundaryPass:
         led_to = tuple(sorted(self.state.members))
         if self.decision is not None and led_to != event.members:
             self._add_event(placed.offset, event, step, "members", shown(event.members), shown(led_to))
-        recomputed = self.decision.materialized if self.decision else None
+        recomputed = self.decision.materialized.digest if self.decision else None
         self.decision, self.awaited = None, {}
-        return Boundary(event.epoch, placed.offset, step, event, recomputed, self.state)
+        return Boundary(event.epoch, step, event.version, event.digest, recomputed)
 
     def _add_event(self, offset: int, event: Any, step: int, path: str, recorded: str, recomputed: str) -> None:
         task = getattr(event, "task", "")

@@ -109,7 +109,7 @@ class _Replay:
             counts=self._counts(measured, seeds, boundaries),
             divergences=tuple(sorted(found, key=lambda one: one.order)),
             limits=tuple(self.limits),
-            digests={one.epoch: one.recomputed.digest if one.recomputed else None for one in boundaries},
+            digests={one.epoch: one.recomputed for one in boundaries},
             open_barriers=self.open_barriers,
         )
 

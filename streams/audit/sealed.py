@@ -6,6 +6,7 @@ Each fold reads the recorded events, so that a divergence at one step does not r
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from sys import intern
 from typing import NamedTuple
 
 from schemas.seals import BoundarySeedSelected, PartitionSealed, SelectionClosed
@@ -100,7 +101,7 @@ class SealedPass:
                     event.partition,
                     event.chunk,
                     event.barrier_offset,
-                    event.rules,
+                    intern(event.rules),
                     frame,
                 )
             )

@@ -49,10 +49,10 @@ def _closings(source: LogSource, story: RunStory, boundaries: Iterable[Boundary]
     for epoch, closed in story.closed.items():
         boundary = pools.get(epoch)
         recorded = (closed.pool_version, closed.pool_digest)
-        if boundary and recorded == (boundary.recorded.version, boundary.recorded.digest):
+        if boundary and recorded == (boundary.version, boundary.digest):
             continue
         place = source.place(Topic.EPOCHS, 0, story.closed_at[epoch])
-        recomputed = shown([boundary.recorded.version, boundary.recorded.digest]) if boundary else ABSENT
+        recomputed = shown([boundary.version, boundary.digest]) if boundary else ABSENT
         step = boundary.last_step if boundary else 0
         yield Divergence(
             Stage.POOL, epoch, step, place, f"EpochClosed of epoch {epoch}", "pool", shown(list(recorded)), recomputed
