@@ -22,6 +22,7 @@ from streams.archive.errors import ArchiveError
 from streams.archive.manifest import read_manifest
 from streams.archive.partition import partition_folder
 from streams.archive.segment import Segment, read_segment
+from streams.audit.collector import uncollected
 from streams.audit.errors import AuditError
 from streams.audit.shapes import FORMAT, SHAPES, Shape
 from streams.audit.source import ArchiveSource, LogSource
@@ -90,6 +91,7 @@ class _Job:
         """Makes the side file where it is not there."""
         self.table()
 
+    @uncollected()
     def table(self) -> pa.Table:
         kept = self._kept()
         return self._made() if kept is None else kept

@@ -22,6 +22,7 @@ from schemas.synthesis import StageFinished, VariantRejected
 from schemas.task import TaskDefinition
 from schemas.topics import Topic, partition_of
 from streams.archive.segment import Places
+from streams.audit.collector import uncollected
 from streams.audit.errors import AuditError
 from streams.audit.mentions import Mentions
 from streams.audit.quick_seal import GroupReader, SealedGroups
@@ -73,6 +74,7 @@ class Lineage:
     root: TaskStory
 
 
+@uncollected()
 def lineage(source: LogSource, task: str) -> Lineage:
     """The tree of a task. Raises AuditError where the log does not know it."""
     return _Trace(source, task).lineage()

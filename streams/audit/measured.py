@@ -13,6 +13,7 @@ from schemas.codec import HEADER_BYTES, encode_like, kind_of_frame
 from schemas.rollouts import BarrierReached, RolloutFinished, TaskMeasured
 from schemas.seals import PartitionSealed
 from schemas.topics import Topic
+from streams.audit.collector import uncollected
 from streams.audit.divergence import ABSENT, Difference, Divergence, Stage, difference, shown
 from streams.audit.quick_fold import QuickFold
 from streams.audit.quick_result import quick_result
@@ -69,6 +70,7 @@ class MeasureJob:
     to_epoch: int | None = None
     views: bool = True
 
+    @uncollected()
     def run(self) -> MeasuredPartition:
         """Folds the partition. An audited log cannot stop the audit: what stops the fold is told in `problem`."""
         measured = MeasuredPartition(self.partition)

@@ -5,7 +5,7 @@ every task of its partition, which is no news of any.
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from schemas.codec import MAGIC, fingerprint, schema_text, schema_versions
 from schemas.rollouts import Purpose
@@ -39,7 +39,14 @@ class Mentions:
 
     def sealed(self, data: bytes) -> list[int]:
         """Where in `rods.seals` a group or a selection may name them."""
-        return sorted([*self.grouped(data), *[at for header in _OTHERS for at in _places(data, header)]])
+        return sorted([*self.grouped(data), *self._in_other_frames(data)])
+
+    def _in_other_frames(self, data: bytes) -> Iterator[int]:
+        """Where frames begin that are no seals of the newest version, and name one before the next such seal."""
+        for at in [at for header in _OTHERS for at in _places(data, header)]:
+            end = data.find(seal_header(), at)
+            if self._named.search(data, at, end if end >= 0 else len(data)):
+                yield at
 
 
 def _places(data: bytes, wanted: bytes) -> list[int]:

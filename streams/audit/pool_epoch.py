@@ -14,6 +14,7 @@ from schemas.topics import Topic
 from streams.archive.errors import ArchiveError
 from streams.archive.manifest import read_manifest
 from streams.archive.partition import partition_folder
+from streams.audit.collector import uncollected
 from streams.audit.errors import AuditError
 from streams.audit.source import ArchiveSource, LogSource, events
 from streams.pool.replay import ReplayedPool, pool_at
@@ -21,6 +22,7 @@ from streams.pool.replay import ReplayedPool, pool_at
 _HEAD = ("epoch", "step")
 
 
+@uncollected()
 def pool_of(source: LogSource, epoch: int | None = None) -> ReplayedPool:
     """The pool after an epoch, by default the last one. Raises AuditError where the log holds none."""
     chosen = last_epoch(source) if epoch is None else epoch

@@ -120,25 +120,18 @@ class GroupReader:
 
     def __init__(self, tasks: Collection[str]) -> None:
         self._form = SealForm()
-        self._tasks = {written(task) for task in tasks}
+        self._tasks = tuple([written(task) for task in tasks])
 
     def read(self, value: bytes) -> SealedGroups | None:
         """The groups of the tasks in a seal's frame; None where a decoder is needed."""
-        seal = self._form.match(value)
+        seal = self._form.match(value, self._tasks)
         if seal is None:
             return None
-        found: list[SealedGroup] = []
-        count, at = seal.groups
-        for _ in range(count):
-            head = _head().match(value, at)
-            body = _body(*head.group(6, 7)) if head else None
-            end = body.match(value, head.end()) if head and body else None
-            if head is None or end is None:
-                return None
-            if head[2] in self._tasks:
-                found.append(_group(value, at, {})[0])
-            at = end.end()
-        return SealedGroups(int(seal.natural[0]), int(seal.natural[1]), found)
+        try:
+            groups = [_group(value, at, {})[0] for at in seal.groups]
+        except ValueError:
+            return None
+        return SealedGroups(int(seal.natural[0]), int(seal.natural[1]), groups)
 
 
 def _end_of_array(value: bytes, at: int, count: int) -> int:

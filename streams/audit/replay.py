@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from schemas.seals import BoundarySeedSelected, PartitionSealed
 from schemas.topics import Topic, partition_of
 from streams.audit.boundaries import Boundary, BoundaryPass
+from streams.audit.collector import uncollected
 from streams.audit.divergence import ABSENT, Divergence, Stage, difference, first_of, shown
 from streams.audit.limits import Failures, Limit, LimitName, Provenance, limits_of
 from streams.audit.measured import MeasuredPartition, MeasureJob, SealKey, evidence_of, header_of, seals_at
@@ -73,6 +74,7 @@ class ReplayReport:
         return first_of(self.divergences)
 
 
+@uncollected()
 def replay(source: LogSource, options: ReplayOptions | None = None, here: Provenance | None = None) -> ReplayReport:
     """Recomputes and compares a run. Raises AuditError where the log cannot be read."""
     return _Replay(source, options or ReplayOptions(), here or Provenance()).report()

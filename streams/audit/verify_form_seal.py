@@ -30,13 +30,13 @@ _EMPTY = b"\\x00"
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """A well-formed one: its natural key, and its run and id as they are written. groups: how many it has, and where
-    the first begins."""
+    """A well-formed one: its natural key, and its run and id as they are written. groups: where those that were asked
+    for begin."""
 
     natural: tuple[bytes, ...]
     run: bytes
     event_id: bytes
-    groups: tuple[int, int]
+    groups: tuple[int, ...]
 
 
 class SealForm:
@@ -46,8 +46,8 @@ class SealForm:
         kind = PartitionSealed.KIND
         self._header = MAGIC + fingerprint(schema_text(kind, schema_versions(kind)[-1]))
 
-    def match(self, value: bytes) -> Seal | None:
-        """The seal, where every byte is as it should be."""
+    def match(self, value: bytes, tasks: tuple[bytes, ...] = ()) -> Seal | None:
+        """The seal, where every byte is as it should be. tasks: whose groups are asked for, as Avro writes them."""
         if value[:HEADER_BYTES] != self._header or (head := _HEAD.match(value, HEADER_BYTES)) is None:
             return None
         epoch, step, partition, partitions, chunk, chunks = map(count_of, head.groups())
@@ -55,15 +55,15 @@ class SealForm:
         middle = _MIDDLE.match(value, end) if end else None
         if middle is None or not (partition < partitions and chunk < chunks):
             return None
-        groups = (count_of(middle["groups"]), middle.end())
-        at = _after_groups(value, groups[1], groups[0])
+        groups: list[int] = []
+        at = _after_groups(value, middle.end(), count_of(middle["groups"]), tasks, groups)
         at = _after_states(value, at) if at else 0
         counts = _COUNTS.match(value, at) if at else None
         tail = envelope_pattern().fullmatch(value, counts.end()) if counts else None
         if tail is None:
             return None
         natural = tuple([b"%d" % part for part in (epoch, step, partition, chunk)])
-        return Seal(natural, tail["run_id"], tail["event_id"], groups)
+        return Seal(natural, tail["run_id"], tail["event_id"], tuple(groups))
 
 
 _HEAD = re.compile((b"(" + COUNT + b")") * 6 + COUNT + FLAG, re.DOTALL)
@@ -78,10 +78,12 @@ def _after_rules(value: bytes, at: int) -> int:
     return start + size if len(text) == size and are_rules(text.decode("utf-8", "replace")) else 0
 
 
-def _after_groups(value: bytes, at: int, count: int) -> int:
-    """Where an array of groups ends; 0 where one is not as it should be."""
+def _after_groups(value: bytes, at: int, count: int, tasks: tuple[bytes, ...], found_at: list[int]) -> int:
+    """Where an array of groups ends; 0 where one is not as it should be. found_at: takes where those of tasks begin."""
     for _ in range(count):
         head = _group_head().match(value, at)
+        if tasks and value.startswith(tasks, sum(long_count(value, at))):
+            found_at.append(at)
         if head is None or (body := _group_body(*head.group("total", "k"))) is None:
             return 0
         found = body.match(value, head.end())

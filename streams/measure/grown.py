@@ -5,8 +5,10 @@ Copying a dict for each of a step's two thousand results cost more than measurin
 
 from collections.abc import ItemsView, Iterator, Mapping
 from itertools import islice
+from operator import itemgetter
 from typing import TypeVar
 
+_VALUE = itemgetter(1)
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -46,7 +48,7 @@ class Grown(Mapping[K, V]):
 
     def items(self) -> ItemsView[K, V]:
         """The pairs, without a look-up for each."""
-        return {key: value for key, (_, value) in islice(self._shared.items(), self._size)}.items()
+        return dict(zip(self, map(_VALUE, islice(self._shared.values(), self._size)), strict=False)).items()
 
     def __len__(self) -> int:
         return self._size

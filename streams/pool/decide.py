@@ -17,7 +17,9 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import compress
 from math import floor
+from operator import attrgetter, not_
 from typing import Any
 
 from schemas.pool import BoundaryOpened, PoolMaterialized, RetirementRule, TaskInjected, TaskProbed, TaskRetired
@@ -28,6 +30,8 @@ from streams.exact import mean_of, phi_of, text_of
 from streams.pool.evidence import Evidence
 from streams.pool.member_rows import MemberRows
 from streams.pool.state import Candidate, Member, PoolState, Retired
+
+_ORIGINAL = attrgetter("original")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,7 @@ class _Boundary:
         self.rules_text = opened.rules
         self.evidence = evidence
         self.members: dict[str, Member] = dict(cut.members.items())
-        self.generated = {task for task, member in self.members.items() if not member.original}
+        self.generated = set(compress(self.members, map(not_, map(_ORIGINAL, self.members.values()))))
         self.gone: dict[str, Retired] = dict(cut.retired)
         self.queue, self.unselected = queue_of(cut, opened.last_seed_step, evidence.selected)
         self.retired: list[TaskRetired] = []
@@ -212,7 +216,7 @@ class _Boundary:
             offsets={},
         )
 
-    def _digest(self, members: Sequence[str], queue: Sequence[str]) -> str:
+    def _digest(self, members: tuple[str, ...], queue: Sequence[str]) -> str:
         """sha256, hexadecimal, of the pool as canonical JSON."""
         content = {
             "previous": self.cut.digest,
@@ -220,8 +224,8 @@ class _Boundary:
             "retired": [[g.task, g.rule, g.since, g.probed] for g in sorted(self.gone.values(), key=lambda g: g.task)],
             "rules": self.rules_text,
         }
-        rows = self.rows.of(members, self.members, self.evidence.states, self.cut.contents)
-        head = f'{{"epoch":{self.epoch},"members":[{",".join(rows)}],'
+        rows = self.rows.joined(members, self.members, self.evidence.states, self.cut.contents)
+        head = f'{{"epoch":{self.epoch},"members":[{rows}],'
         return hashlib.sha256((head + canonical_json(content)[1:]).encode()).hexdigest()
 
 

@@ -4,7 +4,9 @@ A pool may have a hundred thousand members at each of fifty boundaries, few of w
 Whoever decides many boundaries of one log keeps the rows between them; they are the same with or without.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from itertools import compress, count
+from operator import is_not, or_
 
 from schemas.rules import json_text
 from schemas.seals import TaskState
@@ -13,26 +15,42 @@ from streams.pool.state import Member
 
 class MemberRows:
     """The rows of one log, in which a task's content never changes. A row is made again where its member or its state
-    is another object than last time."""
+    is another object than last time; the others are passed over without a step of the interpreter for each."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[Member, TaskState | None, str]] = {}
+        self._tasks: tuple[str, ...] = ()
+        self._members: list[Member | None] = []
+        self._states: list[TaskState | None] = []
+        self._rows: list[str] = []
 
-    def of(
+    def joined(
         self,
-        tasks: Iterable[str],
+        tasks: tuple[str, ...],
         members: Mapping[str, Member],
         states: Mapping[str, TaskState],
         contents: Mapping[str, str],
-    ) -> list[str]:
-        """The rows of tasks, in their order."""
-        rows, known = [], self._known
-        for task in tasks:
-            member, state, row = members[task], states.get(task), known.get(task)
-            if row is None or row[0] is not member or row[1] is not state:
-                row = known[task] = (member, state, member_row(member, state, contents[task]))
-            rows.append(row[2])
-        return rows
+    ) -> str:
+        """The rows of tasks in their order, with a comma between."""
+        if tasks != self._tasks:
+            self._align(tasks)
+        now_members, now_states = list(map(members.__getitem__, tasks)), list(map(states.get, tasks))
+        changed = map(or_, map(is_not, now_members, self._members), map(is_not, now_states, self._states))
+        for place in compress(count(), changed):
+            self._rows[place] = member_row(now_members[place], now_states[place], contents[tasks[place]])
+        self._members, self._states = list[Member | None](now_members), now_states
+        return ",".join(self._rows)
+
+    def _align(self, tasks: tuple[str, ...]) -> None:
+        """Brings what is known into the order of tasks; of a new one nothing is."""
+        known = dict(zip(self._tasks, zip(self._members, self._states, self._rows, strict=True), strict=True))
+        found = [known.get(task, _UNKNOWN) for task in tasks]
+        self._tasks = tasks
+        self._members = [member for member, _, _ in found]
+        self._states = [state for _, state, _ in found]
+        self._rows = [row for _, _, row in found]
+
+
+_UNKNOWN: tuple[Member | None, TaskState | None, str] = (None, None, "")
 
 
 def member_row(member: Member, state: TaskState | None, content: str) -> str:

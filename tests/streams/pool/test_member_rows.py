@@ -42,14 +42,16 @@ def test_rows_kept_from_boundary_to_boundary_are_those_made_anew(pools: list[dic
     states: dict[str, TaskState] = {}
     for pool in pools:
         for task, (original, counted) in pool.items():
-            members[task] = Member(task, original, "", 0)
+            if task not in members or original != members[task].original:
+                members[task] = Member(task, original, "", 0)
             if counted is not None:
                 states[task] = TaskState(task, "base", (), *counted)
         contents = {task: f"content of {task}" for task in members}
-        tasks = sorted(pool)
-        rows = kept.of(tasks, members, states, contents)
-        assert rows == MemberRows().of(tasks, members, states, contents)
-        assert rows == [canonical_json(plain_row(members[task], states.get(task), contents[task])) for task in tasks]
+        tasks = tuple(sorted(pool))
+        rows = kept.joined(tasks, members, states, contents)
+        assert rows == MemberRows().joined(tasks, members, states, contents)
+        plain = [plain_row(members[task], states.get(task), contents[task]) for task in tasks]
+        assert f"[{rows}]" == canonical_json(plain)
 
 
 def plain_digest(state: PoolState, epoch: int, groups: dict[str, TaskState], text: str, previous: str) -> str:
