@@ -1,6 +1,6 @@
 """One task's story: where it came from, what was measured of it, which decisions took it, and what came of it."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -21,7 +21,6 @@ from schemas.seals import PartitionSealed, SealedGroup, SelectionClosed
 from schemas.synthesis import StageFinished, VariantRejected
 from schemas.task import TaskDefinition
 from schemas.topics import Topic, partition_of
-from streams.archive.segment import Places
 from streams.audit.collector import uncollected
 from streams.audit.errors import AuditError
 from streams.audit.mentions import Mentions
@@ -210,16 +209,16 @@ class _Trace:
     def _synthesis(self, tree: set[str]) -> None:
         mentions = Mentions(tree)
         for partition in self._partitions_of(tree, Topic.SYNTHESIS):
-            for offset, (kind, _, event) in self._found(Topic.SYNTHESIS, partition, mentions.named):
-                if kind in (StageFinished.KIND, VariantRejected.KIND) and event["task"] in tree:
+            for offset, (kind, _, event) in self._found(Topic.SYNTHESIS, partition, mentions, _STAGES):
+                if event["task"] in tree:
                     where = f"synthesis/{partition} at offset {offset}"
                     self.stories[event["task"]].facts.append(_stage(kind, event, where))
 
     def _rollouts(self, tree: set[str]) -> None:
         mentions = Mentions(tree)
         for partition in self._partitions_of(tree, Topic.ROLLOUTS):
-            for offset, (kind, _, event) in self._found(Topic.ROLLOUTS, partition, mentions.grouped):
-                if kind == RolloutFinished.KIND and event["task"] in tree:
+            for offset, (_, _, event) in self._found(Topic.ROLLOUTS, partition, mentions, (RolloutFinished.KIND,)):
+                if event["task"] in tree:
                     slots = [
                         slot["turns_passed"] if slot["reason"] is None else slot["reason"] for slot in event["slots"]
                     ]
@@ -228,16 +227,22 @@ class _Trace:
                     fact = Fact(event["epoch"], event["step"], f"rollout ({event['purpose']})", text, where)
                     self.stories[event["task"]].facts.append(fact)
 
-    def _found(self, topic: Topic, partition: int, places: Places) -> Iterator[tuple[int, PlainEvent]]:
-        for record in records_at(self.source, topic, partition, places):
-            with suppress(UndecodableError):
-                yield record.offset, decode_plain(record.value or b"")
+    def _found(
+        self, topic: Topic, partition: int, mentions: Mentions, kinds: Collection[str]
+    ) -> Iterator[tuple[int, PlainEvent]]:
+        """The events of some kinds that name a task of the tree."""
+        for record in records_at(self.source, topic, partition, mentions.named):
+            value = record.value or b""
+            if kind_of_frame(value) in (None, *kinds):
+                with suppress(UndecodableError):
+                    yield record.offset, decode_plain(value)
 
     def _partitions_of(self, tree: set[str], topic: Topic) -> list[int]:
         wanted = {partition_of(task, self.partitions) for task in tree}
         return [number for number in self.source.partitions(topic) if number in wanted]
 
 
+_STAGES = (StageFinished.KIND, VariantRejected.KIND)
 _OF_ONE_TASK = frozenset(
     kind.KIND
     for kind in (TaskRegistered, VariantVerified, SeedSettled, TaskInjected, TaskRetired, TaskProbed, OperatorDecided)

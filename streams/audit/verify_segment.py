@@ -14,6 +14,7 @@ from typing import Any
 from streams.archive.container import MAX_SEGMENT_BYTES, Container
 from streams.archive.errors import ArchiveError
 from streams.archive.segment import Segment, open_segment
+from streams.audit.collector import uncollected
 from streams.audit.verify_fault import Fault, FaultKind
 from streams.audit.verify_identity import Expected
 from streams.audit.verify_manifest import PartitionPlace
@@ -42,6 +43,7 @@ class SegmentFindings:
     size: int = 0
 
 
+@uncollected()
 def verify_segment(job: SegmentJob) -> SegmentFindings:
     """Reads a segment to its end. Never raises for what the file holds."""
     return _Reading(job).findings()
