@@ -45,9 +45,17 @@ RUNS: dict[str, tuple[str, ...]] = {
         "rules.measure.alpha_low=0.3",
         "rules.select.quota=1",
     ),
+    "retiring-injecting": (
+        "rules.pool.protect_originals=false",
+        "rules.pool.drift_high=0.7",
+        "rules.pool.drift_low=0.1",
+        "rules.pool.inject_share=1",
+        "rules.measure.alpha_low=0.3",
+        "rules.select.quota=1",
+    ),
 }
 DISTURBED = "disturbed"
-LIGHT = frozenset({"retiring", "retiring-otherwise"})
+LIGHT = frozenset({"retiring", "retiring-otherwise", "retiring-injecting"})
 """Two epochs, and without trajectories, as a log is once their retention is over."""
 
 

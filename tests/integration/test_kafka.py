@@ -12,6 +12,8 @@ from aiokafka.admin import AIOKafkaAdminClient
 from rods.kafka_broker import KafkaBroker
 from schemas.seals import PartitionSealed
 from schemas.topics import Topic
+from streams.archive.restore import archived_partition_count
+from streams.archive.worker import places
 from streams.log_reader import end_offsets
 from tests.integration.kafka_nodes import cluster
 from tests.integration.loop import PATIENT, Loop, archived, digests, first
@@ -37,11 +39,15 @@ async def test_a_run_whose_own_kafka_is_killed_decides_alike_and_its_log_survive
     loop.kill(loop.broker_pid())
     assert loop.result()["restarts"] == {"broker": 1}
     assert digests(tmp_path / "run") == digests(embedded)
+    logs = places("rods.", archived_partition_count(tmp_path / "run" / "archive"))
     with KafkaBroker(tmp_path / "run" / "kafka", tmp_path / "log") as broker:
-        ends = await end_offsets(broker.address, [(topic.named("rods."), 0) for topic in Topic])
+        ends = await end_offsets(broker.address, list(logs))
+    kept = dict.fromkeys(logs, 0)
     for topic in Topic:
-        kept = [record.offset for record, _ in archived(tmp_path / "run", topic) if record.partition == 0]
-        assert ends[topic.named("rods."), 0] == len(kept)
+        for record, _ in archived(tmp_path / "run", topic):
+            kept[topic.named("rods."), record.partition] += 1
+    assert ends == kept
+    assert sum(log[0] == Topic.ROLLOUTS.named("rods.") and count > 0 for log, count in kept.items()) > 1
 
 
 async def test_one_of_three_brokers_dies_and_the_run_decides_alike(
