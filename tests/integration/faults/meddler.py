@@ -20,7 +20,7 @@ EXECUTION = "again"
 class Meddler:
     """Every result it writes stands behind the one it repeats, so that nothing it does may count.
 
-    done: how often it has written each of them.
+    done: how often it has written each of them. following: whether it sees what comes.
     """
 
     def __init__(self, address: str, prefix: str, partitions: int, plan: Schedule) -> None:
@@ -29,6 +29,7 @@ class Meddler:
         self._draw = random.Random(f"meddler-{plan.seed}")
         self._seen: set[str] = set()
         self.done: Counter[str] = Counter()
+        self.following = False
         self._writes: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
@@ -42,6 +43,7 @@ class Meddler:
                 await asyncio.gather(*self._writes, return_exceptions=True)
 
     async def _follow(self, producer: AIOKafkaProducer, tail: LogTail) -> None:
+        self.following = True
         while True:
             for record in await tail.poll(0.2):
                 event = decode(record.value or b"")

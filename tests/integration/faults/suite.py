@@ -13,8 +13,9 @@ from tests.integration.faults.schedule import HELD_BACK, HOLD_BACK, Action, Sche
 from tests.integration.faults.trial import TRIGGERS, Trial, TrialError, run_trial
 from tests.integration.faults.verdict import assert_right, decided, honest_late
 
-TOO_LATE = 0
-"""How many of a schedule's faults may find the run over."""
+TRIES = 3
+"""How often a schedule is run, until each of its faults has found the run alive: one takes a few seconds, and a loaded
+machine may show its log too late."""
 UNDISTURBED = Schedule(-1)
 
 
@@ -39,9 +40,8 @@ class Outcome:
     def __str__(self) -> str:
         if self.error or self.trial is None:
             return f"{self.plan} FAILED: {self.error}"
-        late = f", too late: {'; '.join(self.trial.unfired)}" if self.trial.unfired else ""
         more = f", not asked for {self.unasked}" if self.unasked else ""
-        return f"{self.plan} right in {round(self.trial.seconds)} s{late}, deaths {self.trial.deaths}{more}"
+        return f"{self.plan} right in {round(self.trial.seconds)} s, deaths {self.trial.deaths}{more}"
 
 
 def missed(outcomes: Sequence[Outcome]) -> set[str]:
@@ -74,18 +74,20 @@ async def _one(room: asyncio.Semaphore, folder: Path, broker: str, plan: Schedul
     trial: Trial | None = None
     async with room:
         try:
-            trial = await run_trial(folder / f"schedule-{plan.seed}", broker, plan)
-            await asyncio.to_thread(_judge, plan, trial, quiet)
+            for _ in range(TRIES):
+                shutil.rmtree(folder / f"schedule-{plan.seed}", ignore_errors=True)
+                trial = await run_trial(folder / f"schedule-{plan.seed}", broker, plan)
+                await asyncio.to_thread(_judge, plan, trial, quiet)
+                if not trial.unfired:
+                    return Outcome(plan, trial)
+            raise TrialError(f"{TRIES} times too late for some faults: {trial.unfired if trial else ''}")
         except Exception:  # noqa: BLE001 - a failed schedule is an outcome
             return Outcome(plan, trial, traceback.format_exc(limit=-6))
-        return Outcome(plan, trial)
 
 
 def _judge(plan: Schedule, trial: Trial, quiet: Trial) -> None:
     """In a thread, since the other runs are watched meanwhile."""
     assert_right(trial)
-    if len(trial.unfired) > TOO_LATE:
-        raise TrialError(f"too late for {trial.unfired}")
     trial.struck[HOLD_BACK] = len(honest_late(trial.log))
     if not plan.held:
         assert decided(trial.log) == decided(quiet.log), "the decisions differ from the undisturbed run's"

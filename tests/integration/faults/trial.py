@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -62,6 +62,10 @@ _ONE = {"rollouts": "rollout"}
 
 class TrialError(AssertionError):
     """A run that the faults kept from its end."""
+
+
+class TooLateError(TrialError):
+    """A fault that found what it was to strike at its end."""
 
 
 @dataclass(slots=True)
@@ -152,40 +156,50 @@ class _Running:
         specs = [_patient(spec) for spec in worker_specs(settings, RunFolder(trial.folder).settings)]
         specs = [_aside(spec) if plan.held else spec for spec in specs if spec.name != "warehouse"]
         self.supervisor = Supervisor(specs)
-        self.waiting = list(plan.faults)
+        self.waiting, self.too_late = list(plan.faults), list[Fault]()
         self.striking: set[asyncio.Task[None]] = set()
+        self.watching = False
 
     async def run(self) -> None:
         meddler = Meddler(self.settings.broker, PREFIX, PARTITIONS, self.plan)
         courier = Courier(self.settings.broker, PREFIX, PARTITIONS, self.plan)
-        async with self.supervisor:
-            works = [self._watch(), meddler.run(), *([courier.run()] if self.plan.held else [])]
-            around = [asyncio.create_task(work) for work in works]
-            try:
-                async with asyncio.timeout(LIMIT_SECONDS):
-                    await self.supervisor.guard(self._finished(around))
-                    await asyncio.gather(*self.striking)
-            except TimeoutError:
-                raise TrialError(self._story("did not end")) from None
-            finally:
-                for task in around:
-                    task.cancel()
-                await asyncio.gather(*around, return_exceptions=True)
+        works = [self._watch(), meddler.run(), *([courier.run()] if self.plan.held else [])]
+        around = [asyncio.create_task(work) for work in works]
+        try:
+            await self._watched(around, meddler)
+            async with self.supervisor:
+                await self._to_its_end(around)
+                await _ended(around)
+        finally:
+            await _ended(around)
         self.trial.deaths = {name: count for name, count in self.supervisor.deaths.items() if count}
-        self.trial.unfired = [str(fault) for fault in self.waiting]
+        self.trial.unfired = [str(fault) for fault in (*self.waiting, *self.too_late)]
         self.trial.struck += meddler.done
+
+    async def _watched(self, around: "list[asyncio.Task[None]]", meddler: Meddler) -> None:
+        """The run is over in seconds: it begins when it is watched."""
+        while not (self.watching and meddler.following):
+            _raise_failed(around)
+            await asyncio.sleep(0.02)
+
+    async def _to_its_end(self, around: "list[asyncio.Task[None]]") -> None:
+        try:
+            async with asyncio.timeout(LIMIT_SECONDS):
+                await self.supervisor.guard(self._finished(around))
+                await asyncio.gather(*self.striking)
+        except TimeoutError:
+            raise TrialError(self._story("did not end")) from None
 
     async def _finished(self, around: "list[asyncio.Task[None]]") -> None:
         while self.supervisor.states["learner"] is not WorkerState.FINISHED:
-            for task in (*around, *self.striking):
-                if task.done():
-                    task.result()
+            _raise_failed((*around, *self.striking))
             await asyncio.sleep(0.1)
 
     async def _watch(self) -> None:
         """Counts events and strikes at the right ones."""
         places = [(topic.named(PREFIX), n) for topic in Topic for n in range(PARTITIONS if topic.by_task else 1)]
         async with LogTail(self.settings.broker, dict.fromkeys(places, 0)) as tail:
+            self.watching = True
             while True:
                 for record in await tail.poll(0.2):
                     with suppress(UndecodableError):
@@ -199,8 +213,11 @@ class _Running:
             self.striking.add(asyncio.create_task(self._hit(fault)))
 
     async def _hit(self, fault: Fault) -> None:
-        if await self._strikes(fault):
-            self.trial.struck[fault.blow] += 1
+        try:
+            if await self._strikes(fault):
+                self.trial.struck[fault.blow] += 1
+        except TooLateError:
+            self.too_late.append(fault)
 
     async def _strikes(self, fault: Fault) -> bool:
         """Whether it did what it says: a process ended, stood still or was superseded."""
@@ -217,7 +234,7 @@ class _Running:
     async def _pid(self, name: str) -> int:
         while name not in self.supervisor.pids:
             if self.supervisor.states[name].over:
-                raise TrialError(self._story(f"had no {name} to strike"))
+                raise TooLateError(self._story(f"had no {name} to strike"))
             await asyncio.sleep(0.05)
         return self.supervisor.pids[name]
 
@@ -281,6 +298,18 @@ class _Running:
     def _story(self, what: str) -> str:
         states = {name: str(state) for name, state in self.supervisor.states.items()}
         return f"schedule {self.plan.seed} {what}: fired {self.trial.fired}, seen {dict(self.trial.seen)}, {states}"
+
+
+async def _ended(tasks: "Iterable[asyncio.Task[None]]") -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _raise_failed(tasks: "Iterable[asyncio.Task[None]]") -> None:
+    for task in tasks:
+        if task.done():
+            task.result()
 
 
 def _patient(spec: WorkerSpec) -> WorkerSpec:
