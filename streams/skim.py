@@ -4,8 +4,9 @@ Select keeps of a closed step its digest and who its seeds were, so the groups i
 be read. What is kept undecoded are the seals from the `RECENT` newest closed steps on; folded after the skim, they give
 the state of a fold that read everything, but for its counts of repeated events, and the seeds of those steps.
 
-A seal is taken for whole by its head alone. One whose rest is damaged misleads a skim only where a selection of its step
-follows before the whole seal does: no worker writes either, and who else can write to `rods.seals` can write selections.
+A seal is taken for whole by its head alone. One whose rest is damaged misleads a skim only where a selection of its
+step follows before the whole seal does: no worker writes either, and who else can write to `rods.seals` can write
+selections.
 """
 
 from collections.abc import Iterator
