@@ -17,6 +17,8 @@ from schemas.synthesis import StageFinished
 from schemas.topics import Topic
 from tests.integration.loop import PATIENT, Loop, archived, audited, digests, first
 
+FLAGS = (*PATIENT, "--set", "rules.rollout.deadline_seconds=90")
+"""One of the tests waits for the deadline; digests cover the rules, so that all have the same."""
 REPLAY = """
 import sys
 from pathlib import Path
@@ -30,7 +32,7 @@ for pool in replay_pools(Path(sys.argv[1])):
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run that nothing happened to."""
     folder = tmp_path_factory.mktemp("undisturbed") / "run"
-    Loop(folder, *PATIENT).result()
+    Loop(folder, *FLAGS).result()
     return folder
 
 
@@ -51,19 +53,19 @@ def test_the_run_that_the_others_are_compared_with_injects_and_retires(undisturb
 
 
 def test_the_same_seed_gives_the_same_digests(undisturbed: Path, tmp_path: Path, loops: list[Loop]) -> None:
-    loops.append(Loop(tmp_path / "run", *PATIENT))
+    loops.append(Loop(tmp_path / "run", *FLAGS))
     loops[0].result()
     assert digests(tmp_path / "run") == digests(undisturbed)
 
 
 def test_another_seed_gives_other_digests(undisturbed: Path, tmp_path: Path, loops: list[Loop]) -> None:
-    loops.append(Loop(tmp_path / "run", *PATIENT, "--seed", "2"))
+    loops.append(Loop(tmp_path / "run", *FLAGS, "--seed", "2"))
     loops[0].result()
     assert list(digests(tmp_path / "run").values()) != list(digests(undisturbed).values())
 
 
 def test_more_workers_give_the_same_digests(undisturbed: Path, tmp_path: Path, loops: list[Loop]) -> None:
-    loops.append(Loop(tmp_path / "run", *PATIENT, "--set", "rollout_workers=3", "--synthesis-workers", "2"))
+    loops.append(Loop(tmp_path / "run", *FLAGS, "--set", "rollout_workers=3", "--synthesis-workers", "2"))
     loops[0].until(lambda: len(loops[0].pids("rollouts")) == 3 and len(loops[0].pids("synthesis")) == 2)
     loops[0].result()
     assert digests(tmp_path / "run") == digests(undisturbed)
@@ -72,7 +74,8 @@ def test_more_workers_give_the_same_digests(undisturbed: Path, tmp_path: Path, l
 async def test_a_streams_worker_killed_between_a_barrier_and_its_seal_changes_nothing(
     undisturbed: Path, tmp_path: Path, loops: list[Loop]
 ) -> None:
-    loop = Loop(tmp_path / "run", *PATIENT)
+    """A paused worker measures nothing, so that the deadline brings the barrier, behind results that take seconds."""
+    loop = Loop(tmp_path / "run", *FLAGS)
     loops.append(loop)
     closed = await first(loop.address, Topic.SEALS, lambda event: isinstance(event, SelectionClosed))
     worker = loop.pid("streams")
@@ -88,7 +91,7 @@ async def test_a_streams_worker_killed_between_a_barrier_and_its_seal_changes_no
 async def test_a_rollout_worker_killed_in_mid_group_changes_nothing(
     undisturbed: Path, tmp_path: Path, loops: list[Loop]
 ) -> None:
-    loop = Loop(tmp_path / "run", *PATIENT)
+    loop = Loop(tmp_path / "run", *FLAGS)
     loops.append(loop)
     worker = loop.pid("rollouts")
     await first(loop.address, Topic.TRAJECTORIES, lambda event: isinstance(event, TrajectoryRecorded))
@@ -102,7 +105,7 @@ async def test_a_rollout_worker_killed_in_mid_group_changes_nothing(
 async def test_a_synthesis_worker_killed_in_mid_seed_changes_nothing(
     undisturbed: Path, tmp_path: Path, loops: list[Loop]
 ) -> None:
-    loop = Loop(tmp_path / "run", *PATIENT)
+    loop = Loop(tmp_path / "run", *FLAGS)
     loops.append(loop)
     worker = loop.pid("synthesis")
     await first(loop.address, Topic.SYNTHESIS, lambda event: isinstance(event, StageFinished))
