@@ -7,6 +7,7 @@ What is of another form is left to the decoder.
 
 import io
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Mapping
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
@@ -47,12 +48,38 @@ class _State(NamedTuple):
     groups: tuple[bytes, ...]
 
 
+class _Ordered:
+    """The states of a partition's tasks, by name. Of the many that an epoch's last seals carry, most are those of the
+    epoch before: what changed is put in its place, and the rest stays where it is."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.avros: list[bytes] = []
+        self.states: list[TaskState] = []
+        self.changed: set[str] = set()
+
+    def refresh(self, known: Mapping[str, _State]) -> None:
+        """Takes in what changed."""
+        new = []
+        for task in self.changed:
+            place = bisect_left(self.names, task)
+            if place < len(self.names) and self.names[place] == task:
+                self.avros[place], self.states[place] = known[task].avro, known[task].state
+            else:
+                new.append(task)
+        self.changed.clear()
+        if new:
+            self.names = sorted(known)
+            chosen = [known[task] for task in self.names]
+            self.avros, self.states = [one.avro for one in chosen], [one.state for one in chosen]
+
+
 class SealReader:
     """Reads the seals of a log in order."""
 
     def __init__(self) -> None:
         self._known: dict[int, dict[str, _State]] = {}
-        self._ordered: dict[int, list[str]] = {}
+        self._ordered: dict[int, _Ordered] = {}
         self._places: dict[int, int] = {}
 
     def read(self, value: bytes) -> PartitionSealed | None:
@@ -86,6 +113,7 @@ class SealReader:
             states[group.task] = state
         end = _end_of_array(value, at, count)
         known.update(states)
+        self._ordered.setdefault(partition, _Ordered()).changed.update(states)
         return tuple(found), end
 
     def _states(self, value: bytes, at: int, head: dict[str, Any]) -> tuple[tuple[TaskState, ...], int]:
@@ -94,17 +122,15 @@ class SealReader:
         if not count:
             return (), at if count == 0 else -1
         partition = head["partition"]
-        known = self._known[partition]
+        ordered = self._ordered[partition]
+        ordered.refresh(self._known[partition])
         start = self._places.get(partition, 0) if head["chunk"] else 0
-        ordered = self._ordered.get(partition, ())
-        if len(ordered) < len(known):
-            ordered = self._ordered[partition] = sorted(known)
-        chosen = [known[task] for task in ordered[start : start + count]]
-        joined = b"".join([one.avro for one in chosen])
-        if len(chosen) != count or not value.startswith(joined, at):
+        states = tuple(ordered.states[start : start + count])
+        joined = b"".join(ordered.avros[start : start + count])
+        if len(states) != count or not value.startswith(joined, at):
             raise ValueError("these states are not those of the seals before")
         self._places[partition] = start + count
-        return tuple([one.state for one in chosen]), _end_of_array(value, at + len(joined), count)
+        return states, _end_of_array(value, at + len(joined), count)
 
 
 class SealedGroups(NamedTuple):

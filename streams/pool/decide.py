@@ -75,7 +75,8 @@ class _Boundary:
         self.rules = Rules.parse(opened.rules)
         self.rules_text = opened.rules
         self.evidence = evidence
-        self.members: dict[str, Member] = dict(cut.members.items())
+        members = cut.members
+        self.members: dict[str, Member] = dict(members if isinstance(members, dict) else members.items())
         self.generated = set(compress(self.members, map(not_, map(_ORIGINAL, self.members.values()))))
         self.gone: dict[str, Retired] = dict(cut.retired)
         self.queue, self.unselected = queue_of(cut, opened.last_seed_step, evidence.selected)

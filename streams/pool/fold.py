@@ -36,7 +36,7 @@ def evolve(state: PoolState, offset: int, event: Any) -> PoolState:
     """The state after the event at `offset`. An event of another topic is a TypeError: no fold reads two topics."""
     if offset < state.next_offset:
         return state
-    state = replace(state, next_offset=offset + 1)
+    state = state.moved(offset + 1)
     if _superseded(state, event):
         return state
     return _apply(state, offset, event)

@@ -22,6 +22,7 @@ class MemberRows:
         self._members: list[Member | None] = []
         self._states: list[TaskState | None] = []
         self._rows: list[str] = []
+        self._heads: dict[str, str] = {}
 
     def joined(
         self,
@@ -36,9 +37,15 @@ class MemberRows:
         now_members, now_states = list(map(members.__getitem__, tasks)), list(map(states.get, tasks))
         changed = map(or_, map(is_not, now_members, self._members), map(is_not, now_states, self._states))
         for place in compress(count(), changed):
-            self._rows[place] = member_row(now_members[place], now_states[place], contents[tasks[place]])
+            self._rows[place] = self._row(now_members[place], now_states[place], contents)
         self._members, self._states = list[Member | None](now_members), now_states
         return ",".join(self._rows)
+
+    def _row(self, member: Member, state: TaskState | None, contents: Mapping[str, str]) -> str:
+        head = self._heads.get(member.task)
+        if head is None or not head.endswith(_ENDINGS[member.original]):
+            head = self._heads[member.task] = row_head(member, contents[member.task])
+        return head + row_tail(state)
 
     def _align(self, tasks: tuple[str, ...]) -> None:
         """Brings what is known into the order of tasks; of a new one nothing is."""
@@ -53,8 +60,14 @@ class MemberRows:
 _UNKNOWN: tuple[Member | None, TaskState | None, str] = (None, None, "")
 
 
-def member_row(member: Member, state: TaskState | None, content: str) -> str:
-    """Id, content, whether it is an original, visits and streaks."""
-    original = "true" if member.original else "false"
-    streaks = f"{state.visits},{state.low_streak},{state.high_streak}" if state else "0,0,0"
-    return f"[{json_text(member.task)},{json_text(content)},{original},[{streaks}]]"
+_ENDINGS = (",false,", ",true,")
+
+
+def row_head(member: Member, content: str) -> str:
+    """Id, content, whether it is an original."""
+    return f"[{json_text(member.task)},{json_text(content)}{_ENDINGS[member.original]}"
+
+
+def row_tail(state: TaskState | None) -> str:
+    """Visits and streaks."""
+    return f"[{state.visits},{state.low_streak},{state.high_streak}]]" if state else "[0,0,0]]"

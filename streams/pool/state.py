@@ -77,6 +77,28 @@ class PoolState:
     materialized: PoolMaterialized | None = None
     materialized_offset: int = 0
 
+    def moved(self, next_offset: int) -> "PoolState":
+        """The state after a record that changes nothing else. As ``replace``, in a fraction of the time."""
+        return PoolState(
+            next_offset,
+            self.generation,
+            self.definitions,
+            self.contents,
+            self.heldout,
+            self.members,
+            self.candidates,
+            self.retired,
+            self.settled,
+            self.operated,
+            self.pinned,
+            self.banned,
+            self.dismissed,
+            self.boundary,
+            self.cut,
+            self.materialized,
+            self.materialized_offset,
+        )
+
     @property
     def epoch(self) -> int:
         """The epoch whose boundary made this pool; -1 before the first."""

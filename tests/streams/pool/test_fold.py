@@ -1,4 +1,4 @@
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -236,3 +236,8 @@ def without_offsets(state: PoolState) -> PoolState:
 
 def test_rules_of_the_builders_are_the_defaults_but_for_what_is_said() -> None:
     assert rules() == Rules()
+
+
+def test_a_state_that_moves_on_keeps_all_but_its_offset() -> None:
+    state = PoolState(*range(len(fields(PoolState))))
+    assert state.moved(99) == replace(state, next_offset=99)
