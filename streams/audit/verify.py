@@ -139,6 +139,7 @@ def _read_segments(
         wanted = Expected(place.topic, place.partition, expected.run, expected.partitions)
         poison = known.get((place.topic, place.partition), frozenset())
         jobs += [SegmentJob(place, segment, wanted, poison) for segment in scan.present]
+    jobs.sort(key=_cost, reverse=True)
     total = sum(job.segment.size for job in jobs)
     ids = array("Q")
     payloads: dict[PartitionPlace, list[tuple[Segment, bytes]]] = {}
@@ -191,7 +192,7 @@ def _verified(jobs: list[SegmentJob], workers: int) -> Iterator[SegmentFindings]
         return
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        for findings in pool.map(_verify_chunk, _chunks(sorted(jobs, key=_cost, reverse=True))):
+        for findings in pool.map(_verify_chunk, _chunks(jobs)):
             yield from findings
 
 

@@ -30,6 +30,7 @@ from streams.audit.verify_fault import FaultKind
 from streams.audit.verify_payload import PayloadCounts
 from streams.audit.verify_set_aside import SetAsideCount
 from streams.log_reader import LogRecord
+from tests.streams.audit.forge import GOLDEN
 from tests.streams.rollout_log import barrier, live, result
 
 
@@ -325,6 +326,13 @@ def test_processes_find_what_one_finds(archive: Path, monkeypatch: pytest.Monkey
     one, two = verify_archive(archive, 1), verify_archive(archive, 2)
     assert one == two
     assert len(one.faults) == 1
+
+
+def test_processes_hold_each_trajectory_to_the_results_of_its_own_partition(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streams.audit.verify._PARALLEL_FROM_BYTES", 0)
+    one, two = verify_archive(GOLDEN / "defaults", 1), verify_archive(GOLDEN / "defaults", 2)
+    assert one == two and one.sound
+    assert one.trajectories.present == one.trajectories.named > 0
 
 
 def test_faults_are_json(archive: Path) -> None:
