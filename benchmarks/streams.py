@@ -5,7 +5,7 @@ In one run on one machine with its own embedded broker, K = 16:
 - groups and attempts per second of the service (`real`), of an empty Faust agent that only decodes the same messages
   (`empty`), of a worker with one Faust table write per message (`table`), and of the same fold in quixstreams with its
   state store (`quix`, with ``--quix``); of two services on two preloaded partitions each;
-- resident memory over 2 million attempts of 100,000 tasks;
+- resident memory over 2 million attempts of 100,000 tasks, in steps as a learner writes them;
 - the time from the last barrier's acknowledgement to SelectionClosed at 500 groups a second.
 
 Variants take turns, round by round; figures are medians. A ratio is that of one round, so that what the machine does
@@ -27,15 +27,18 @@ from statistics import median, quantiles
 from benchmarks.streams_parts.bench_broker import preload
 from benchmarks.streams_parts.latency import latencies
 from benchmarks.streams_parts.load import K, Load
+from benchmarks.streams_parts.memory import held
 from benchmarks.streams_parts.race import Lap, lap
 from rods.broker import EmbeddedBroker
 
 PARTITIONS = 4
+WARM_STEPS = 20
 TARGETS = {
     "real_to_empty": (0.75, None),
     "real_to_table": (1.5, None),
     "two_to_one": (1.5, None),
     "bytes_per_task": (None, 1000.0),
+    "bytes_per_attempt_at_known_tasks": (None, 10.0),
     "latency_p99_ms": (None, 250.0),
 }
 QUIX_REQUIREMENTS = Path(__file__).parent / "streams_parts" / "quix-requirements.txt"
@@ -76,18 +79,18 @@ def memory(plan: Plan) -> dict[str, float]:
     """What a task adds to resident memory, and what attempts at known tasks add."""
     load = Load(plan.memory_groups, plan.memory_tasks, 500, PARTITIONS)
     with tempfile.TemporaryDirectory() as folder, EmbeddedBroker(Path(folder) / "broker.log") as broker:
-        ends = asyncio.run(preload(broker.address, ["memory."], load))
-        found = lap("real", broker.address, "memory.", ends, load.groups)
-    sizes = dict(found.resident)
-    first, last = min(sizes), max(sizes)
-    known = min((count for count in sizes if count >= plan.memory_tasks), default=last)
+        found = asyncio.run(held(broker.address, "memory.", load))
+    warm = found[min(WARM_STEPS, len(found) - 1)]
+    known = next((one for one in found if one.tasks == load.tasks), found[-1])
+    last = found[-1]
     return {
         "attempts": plan.memory_groups * K,
         "tasks": plan.memory_tasks,
-        "resident_first_mib": sizes[first] / 2**20,
-        "resident_last_mib": sizes[last] / 2**20,
-        "bytes_per_task": (sizes[last] - sizes[first]) / plan.memory_tasks,
-        "bytes_per_attempt_at_known_tasks": (sizes[last] - sizes[known]) / max(1, (last - known) * K),
+        "resident_warm_mib": warm.resident / 2**20,
+        "resident_all_tasks_mib": known.resident / 2**20,
+        "resident_last_mib": last.resident / 2**20,
+        "bytes_per_task": (last.resident - warm.resident) / (last.tasks - warm.tasks),
+        "bytes_per_attempt_at_known_tasks": (last.resident - known.resident) / max(1, (last.groups - known.groups) * K),
     }
 
 

@@ -30,7 +30,7 @@ async def latencies(broker: str, prefix: str, *, rate: int, step: int, steps: in
     closed: dict[int, float] = {}
     written: dict[int, float] = {}
     total = WARM_STEPS + steps
-    with _service(broker, prefix, partitions):
+    with service(broker, prefix, partitions):
         place = (Topic.SEALS.named(prefix), 0)
         async with LogTail(broker, {place: None}) as tail, log_producer(broker, linger_ms=0) as producer:
             joined = asyncio.Event()
@@ -77,13 +77,14 @@ async def _write(
 
 
 @contextmanager
-def _service(broker: str, prefix: str, partitions: int) -> Iterator[None]:
+def service(broker: str, prefix: str, partitions: int) -> "Iterator[subprocess.Popen[bytes]]":
+    """The streams service, with a state folder of its own."""
     with tempfile.TemporaryDirectory() as folder:
         settings = f"StreamsSettings({broker!r}, {prefix!r}, {partitions}, Path({str(Path(folder))!r}))"
         code = f"from pathlib import Path; from streams.worker import *; run_streams({settings})"
         process = subprocess.Popen([sys.executable, "-c", code])
         try:
-            yield
+            yield process
         finally:
             process.terminate()
             process.wait()
