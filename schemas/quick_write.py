@@ -18,7 +18,8 @@ _SHA256_LENGTH = 64
 _double = struct.Struct("<d").pack
 
 
-def _varint(value: int) -> bytes:
+def varint(value: int) -> bytes:
+    """An Avro long. Raises OverflowError where it is none."""
     if not -(2**63) <= value < 2**63:
         raise OverflowError(f"{value} is no long")
     rest, out = (value << 1) ^ (value >> 63), bytearray()
@@ -29,13 +30,13 @@ def _varint(value: int) -> bytes:
     return bytes(out)
 
 
-_SMALL = tuple([_varint(value) for value in range(2048)])
+_SMALL = tuple([varint(value) for value in range(2048)])
 _END = _SMALL[0]
 _NULL, _VALUE = _SMALL[0], _SMALL[1]
 
 
 def _long(value: int) -> bytes:
-    return _SMALL[value] if 0 <= value < 2048 else _varint(value)
+    return _SMALL[value] if 0 <= value < 2048 else varint(value)
 
 
 def _boolean(value: bool) -> bytes:

@@ -11,6 +11,7 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 from schemas.codec import HEADER_BYTES, MAGIC, fingerprint, schema_text, schema_versions
+from schemas.quick_write import varint
 from schemas.rollouts import Purpose, RolloutFinished, SlotStatus
 from schemas.rules import canonical_json
 from streams.audit.verify_form import MOST_TURNS
@@ -143,12 +144,7 @@ def number(value: int) -> bytes:
 
 @lru_cache(maxsize=65_536)
 def _number(value: int) -> bytes:
-    rest, out = (value << 1) ^ (value >> 63), bytearray()
-    while rest > 0x7F:
-        out.append(rest & 0x7F | 0x80)
-        rest >>= 7
-    out.append(rest)
-    return bytes(out)
+    return varint(value)
 
 
 _SMALL = [bytes([2 * value]) for value in range(64)]
