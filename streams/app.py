@@ -44,10 +44,23 @@ _log = logging.getLogger(__name__)
 Take = Callable[[Any, Any], Awaitable[None]]
 
 
+class _StreamsApp(faust.App):  # type: ignore[misc]
+    """A crash of any of its services ends the process at once.
+
+    Faust would stop them by degrees instead, which waits without a limit for the consumer's thread, and under which no
+    watchdog ends anything.
+    """
+
+    def _crash(self, reason: BaseException) -> None:
+        if not self._stopped.is_set():
+            _exit(reason)
+        super()._crash(reason)
+
+
 def build_app(settings: StreamsSettings) -> faust.App:
     """The app with both agents. One process runs it; more processes share the partitions."""
     connection = connection_to(settings.broker)
-    app = faust.App(
+    app = _StreamsApp(
         settings.app_id,
         broker=";".join(f"kafka://{address}" for address in connection.addresses),
         broker_credentials=credentials(connection),
@@ -262,9 +275,12 @@ def _end(app: faust.App, error: Exception) -> None:
 
     Does nothing while the process stops anyway, when a closing producer may well refuse.
     """
-    if app.should_stop:
-        return
-    _log.critical("the streams worker ends: %s", error, exc_info=error)
+    if not app.should_stop:
+        _exit(error)
+
+
+def _exit(error: BaseException) -> None:
+    _log.critical("the streams worker ends: %s", str(error) or type(error).__name__, exc_info=error)
     logging.shutdown()
     sys.stderr.flush()
     os._exit(EXIT_RESTART)

@@ -127,7 +127,15 @@ class LogTail:
 
 
 async def end_offsets(broker: Broker, places: Iterable[Place]) -> dict[Place, int]:
-    """One past the last record of each place, as of a moment after the call."""
+    """One past the last record of each place, as of a moment after the call. Raises LogError where no answer comes."""
+    try:
+        async with asyncio.timeout(STUCK_SECONDS):
+            return await _end_offsets(broker, places)
+    except TimeoutError as error:
+        raise LogError(f"the broker did not say in {STUCK_SECONDS:.0f} s where its partitions end") from error
+
+
+async def _end_offsets(broker: Broker, places: Iterable[Place]) -> dict[Place, int]:
     tps = [TopicPartition(*place) for place in places]
     async with _consumer(broker, max_partition_fetch_bytes=1) as probe:
         probe.assign(tps)

@@ -40,6 +40,11 @@ class _ConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
         consumer._fetch_max_wait_ms = FETCH_WAIT_MS
         return consumer
 
+    async def crash(self, exc: BaseException) -> None:
+        """Told to the app first: Faust marks its services from this thread while their own loop may be at them."""
+        self.app._crash(exc)
+        await super().crash(exc)
+
 
 class _Consumer(driver.Consumer):  # type: ignore[misc]
     def _new_consumer_thread(self) -> Any:

@@ -75,6 +75,25 @@ def test_messages_of_8_mib_pass_both_ways(settings: StreamsSettings) -> None:
     assert isinstance(app.transport, PromptTransport)
 
 
+async def test_a_service_of_the_framework_that_crashes_ends_the_process_before_anything_is_stopped_by_degrees(
+    settings: StreamsSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codes = exits(monkeypatch)
+    app = build_app(settings)
+    app._crash(ConnectionError("a commit found nobody"))
+    assert codes == [EXIT_RESTART]
+
+
+async def test_a_service_that_crashes_while_the_process_stops_anyway_is_left_to_the_framework(
+    settings: StreamsSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codes = exits(monkeypatch)
+    app = build_app(settings)
+    app._stopped.set()
+    app._crash(ConnectionError("a commit found nobody"))
+    assert not codes and app.crashed
+
+
 async def test_an_agent_that_fails_ends_the_process_to_be_restarted(monkeypatch: pytest.MonkeyPatch) -> None:
     codes = exits(monkeypatch)
     stream: Any = Stream()

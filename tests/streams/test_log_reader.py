@@ -1,3 +1,4 @@
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -59,3 +60,14 @@ async def test_an_offset_that_the_broker_does_not_have_stops_the_reader(broker: 
     with pytest.raises(LogError, match=r"lost\.pool/0 holds offsets 0 to 0, and 7 is to be read next"):
         async with LogTail(broker, {(Topic.POOL.named("lost."), 0): 7}):
             pass
+
+
+async def test_a_broker_that_takes_calls_and_answers_none_ends_the_question_for_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("streams.log_reader.STUCK_SECONDS", 0.2)
+    silent = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
+    async with silent:
+        address = f"127.0.0.1:{silent.sockets[0].getsockname()[1]}"
+        with pytest.raises(LogError, match="the broker did not say in 0 s where its partitions end"):
+            await end_offsets(address, [("rods.pool", 0)])

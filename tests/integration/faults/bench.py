@@ -23,11 +23,13 @@ from schemas.seals import SelectionClosed
 from schemas.topics import Topic, partition_of
 from streams.log_reader import LogRecord, LogTail, end_offsets, log_producer, read_all
 from tests.integration.faults.verdict import Log, assert_no_result_lost, assert_streams_right, derived
+from tests.integration.faults.worker import STACKS
 from tests.integration.holding import Holding, held, share
 from tests.streams.rollout_log import barrier, expected, result, started
 
 HANG_SECONDS = 240.0
 """What hangs fails."""
+ACCOUNT_CHARS = 12_000
 LIMITS = RestartLimits(restarts=8)
 
 
@@ -73,6 +75,15 @@ class Worker:
 
     def wake(self) -> None:
         os.kill(self.pid, signal.SIGCONT)
+
+    async def account(self) -> str:
+        """What it is and the end of what it wrote, with the stacks of a process that runs."""
+        pid = self.supervisor.pids.get("streams")
+        if pid is not None:
+            os.kill(pid, STACKS)
+            await asyncio.sleep(1.0)
+        said = self.log_file.read_text()[-ACCOUNT_CHARS:]
+        return f"{self.log_file.stem}: pid {pid}, {self.deaths} deaths, fired {self.fired}, holds {self.held}\n{said}"
 
     async def end(self) -> None:
         """As an operator would."""
@@ -157,7 +168,7 @@ class Bench:
     async def closed(self, step: int) -> None:
         """Waits for a step's selection."""
         place = (Topic.SEALS.named(self.prefix), 0)
-        async with asyncio.timeout(HANG_SECONDS), LogTail(self.address, {place: None}) as tail:
+        async with self._guarded(), LogTail(self.address, {place: None}) as tail:
             while True:
                 for record in await tail.poll(0.2):
                     event = decode(record.value or b"")
@@ -168,7 +179,7 @@ class Bench:
 
     async def shared(self, *workers: Worker) -> None:
         """Waits until these workers are the group: each has a part of the partitions, and their state."""
-        async with asyncio.timeout(HANG_SECONDS):
+        async with self._guarded():
             while not share([worker.held for worker in workers], self.partitions):
                 for worker in workers:
                     await _alive(worker)
@@ -178,7 +189,7 @@ class Bench:
         """Waits for the views of so many groups."""
         places = {(Topic.MEASUREMENTS.named(self.prefix), number): 0 for number in range(self.partitions)}
         seen: set[str] = set()
-        async with asyncio.timeout(HANG_SECONDS), LogTail(self.address, places) as tail:
+        async with self._guarded(), LogTail(self.address, places) as tail:
             while len(seen) < groups:
                 seen |= {decode(record.value or b"").group for record in await tail.poll(0.2)}
 
@@ -225,9 +236,18 @@ class Bench:
         places = {(Topic.SEEDS.named(self.prefix), number): 0 for number in range(self.partitions)}
         chosen = {seed.seed for closed in derived(await self.log()).selections for seed in closed.seeds}
         assert chosen
-        async with LogTail(self.address, places) as tail:
+        async with self._guarded(), LogTail(self.address, places) as tail:
             while chosen:
                 chosen -= {decode(record.value or b"").seed for record in await tail.poll(0.2)}
+
+    @asynccontextmanager
+    async def _guarded(self) -> AsyncIterator[None]:
+        """Raises AssertionError after `HANG_SECONDS`, with what each worker does and has said."""
+        try:
+            async with asyncio.timeout(HANG_SECONDS):
+                yield
+        except TimeoutError as error:
+            raise AssertionError("\n\n".join([await worker.account() for worker in self.workers])) from error
 
     def _on(self, task: str, partition: int) -> bool:
         return partition_of(task, self.partitions) == partition

@@ -181,6 +181,12 @@ async def a_commit_that_fails_once(four: Bench) -> None:
     await _failing_commit(four, "commit_fails_once")
 
 
+async def a_crash_whose_ending_hangs(four: Bench) -> None:
+    """A service that stops by degrees may not come to its end, and no watchdog is left to see it."""
+    await _failing_commit(four, "ending_hangs")
+    assert four.workers[0].deaths
+
+
 async def a_commit_that_is_refused_once(four: Bench) -> None:
     """The same where the broker answers that the group has moved on."""
     await _failing_commit(four, "commit_is_refused_once")
@@ -273,6 +279,7 @@ REPORTED = (
     a_blocked_event_loop,
     a_process_that_stands_still_beyond_its_session,
     a_commit_that_fails_once,
+    a_crash_whose_ending_hangs,
     a_commit_that_is_refused_once,
     a_consumer_that_sticks,
     assignments_that_change_between_fetch_and_commit,

@@ -5,6 +5,7 @@ those of `LASTING`. A fault that has happened leaves a line in the file with the
 """
 
 import asyncio
+import faulthandler
 import json
 import logging
 import os
@@ -28,11 +29,23 @@ from tests.integration.holding import tell
 
 TAKEN_OF_A_BATCH = 5
 COMMITTED = "committed"
+STACKS = signal.SIGRTMIN
+"""Makes a worker write the stacks of its threads to its log file. Faust has a use of its own for SIGUSR1."""
 
 
 def commit_fails_once(sign: Path) -> None:
     """The first commit raises what a broker that is slow for a moment makes of it."""
     _first_commit(sign, RequestTimedOutError)
+
+
+def ending_hangs(sign: Path) -> None:
+    """The first commit fails, and a framework that stops its services for that waits for the consumer for ever."""
+
+    async def never(self: Any) -> None:
+        await asyncio.Event().wait()
+
+    AIOKafkaConsumerThread.on_thread_stop = never
+    commit_fails_once(sign)
 
 
 def commit_is_refused_once(sign: Path) -> None:
@@ -152,6 +165,7 @@ FAULTS: dict[str, Callable[[Path], None]] = {
     fault.__name__: fault
     for fault in (
         commit_fails_once,
+        ending_hangs,
         commit_is_refused_once,
         commits_outlast_a_generation,
         consumer_sticks,
@@ -166,6 +180,7 @@ LASTING = ("commits_outlast_a_generation",)
 def main(text: str) -> None:
     """Runs a worker. settings: those of `StreamsSettings`, and fault, sign."""
     logging.basicConfig(level="WARNING")
+    faulthandler.register(STACKS, all_threads=True)
     settings = json.loads(text)
     fault, sign = settings.pop("fault", ""), Path(settings.pop("sign", "/nowhere"))
     tell(sign.with_suffix(".held"))
