@@ -1,12 +1,18 @@
-"""What a stream refuses goes to `rods.dead-letters`, and the stream goes on. Pure."""
+"""What a stream refuses goes to `rods.dead-letters`, and the stream goes on. Pure.
+
+A letter fits where the record that it tells of did not: what it takes over of a hostile one is cut, or the broker would
+refuse the letter, and the worker that wrote it would end and come to the same record again.
+"""
 
 import hashlib
+from dataclasses import replace
 
 from schemas.envelope import Envelope, Producer, derive, stamp
 from schemas.pool import EventRefused
 
 MAX_VALUE_BYTES = 64 * 1024
 MAX_REASON_LENGTH = 500
+MAX_TEXT_LENGTH = 1024
 
 
 def refusal(topic: str, partition: int, offset: int, value: bytes, reason: str) -> EventRefused:
@@ -22,8 +28,15 @@ def refusal(topic: str, partition: int, offset: int, value: bytes, reason: str) 
 
 
 def refused_event(letter: EventRefused, cause: Envelope) -> EventRefused:
-    """The dead letter of an event that could be read."""
-    return derive(letter, cause, Producer.READER)
+    """The dead letter of an event that could be read. Of its envelope's texts no more than so many characters count."""
+    run, cause_id, story = cause.run_id, cause.event_id, cause.correlation_id
+    bounded = replace(
+        cause,
+        run_id=run[:MAX_TEXT_LENGTH],
+        event_id=cause_id[:MAX_TEXT_LENGTH],
+        correlation_id=story and story[:MAX_TEXT_LENGTH],
+    )
+    return derive(letter, bounded, Producer.READER)
 
 
 def refused_bytes(letter: EventRefused, timestamp: float) -> EventRefused:

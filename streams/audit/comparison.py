@@ -12,6 +12,7 @@ from schemas.pool import PoolMaterialized
 from schemas.rollouts import Purpose
 from schemas.topics import Topic
 from streams.audit.divergence import Difference, differences
+from streams.audit.errors import of_a_run
 from streams.audit.sealed import SealedPass
 from streams.audit.source import LogSource, events
 from streams.audit.story import RunStory, run_story
@@ -74,6 +75,7 @@ class _Told:
     groups: dict[str, tuple[int | None, ...]] | None = None
 
 
+@of_a_run()
 def compare_runs(one: LogSource, other: LogSource, to_epoch: int | None = None) -> Contrast:
     """The contrast of two logs, epoch by epoch."""
     stories = run_story(one, to_epoch), run_story(other, to_epoch)

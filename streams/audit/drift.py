@@ -20,7 +20,7 @@ from schemas.rules import Rules
 from schemas.seals import Zone
 from schemas.topics import Topic
 from streams.audit.columns import ColumnStore
-from streams.audit.errors import AuditError
+from streams.audit.errors import AuditError, of_a_run
 from streams.audit.histogram import BINS, jensen_shannon, psi
 from streams.audit.pool_facts import PoolFacts, pool_facts
 from streams.audit.story import RunStory
@@ -83,6 +83,7 @@ class DriftReport:
     epochs: tuple[EpochDrift, ...]
 
 
+@of_a_run()
 def drift(
     store: ColumnStore, story: RunStory, reference: int | None = None, to_epoch: int | None = None
 ) -> DriftReport:

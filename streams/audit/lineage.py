@@ -1,6 +1,6 @@
 """One task's story: where it came from, what was measured of it, which decisions took it, and what came of it."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -17,12 +17,12 @@ from schemas.pool import (
     VariantVerified,
 )
 from schemas.rollouts import RolloutFinished
-from schemas.seals import PartitionSealed, SealedGroup, SelectionClosed
+from schemas.seals import PartitionSealed, SealedGroup, SelectionClosed, WindowGroup
 from schemas.synthesis import StageFinished, VariantRejected
 from schemas.task import TaskDefinition
 from schemas.topics import Topic, partition_of
 from streams.audit.collector import uncollected
-from streams.audit.errors import AuditError
+from streams.audit.errors import AuditError, of_a_run
 from streams.audit.mentions import Mentions
 from streams.audit.quick_seal import GroupReader, SealedGroups
 from streams.audit.source import LogSource, placed, records_at
@@ -74,6 +74,7 @@ class Lineage:
 
 
 @uncollected()
+@of_a_run()
 def lineage(source: LogSource, task: str) -> Lineage:
     """The tree of a task. Raises AuditError where the log does not know it."""
     return _Trace(source, task).lineage()
@@ -257,14 +258,22 @@ def _rank(fact: Fact) -> int:
 
 
 def _measured(group: SealedGroup) -> str:
-    slots = [turns if turns is not None else reason for turns, reason in zip(group.passed, group.reasons, strict=True)]
+    slots = [turns if turns is not None else reason for turns, reason in zip(group.passed, group.reasons, strict=False)]
     state = group.state
-    mean = text_of(mean_of(state.window)) if state.window else "unknown"
+    mean = _mean(state.window)
     boundary = ", at the boundary" if group.boundary else ""
     return (
         f"{group.purpose} group {group.group}: passed {slots} of {group.turns_total}; "
         f"mean {mean}, {group.zone}{boundary}, visit {state.visits}"
     )
+
+
+def _mean(window: Sequence[WindowGroup]) -> str:
+    """A seal that no fold took in may hold anything; that is no reason to tell nothing of its task."""
+    try:
+        return text_of(mean_of(window)) if window else "unknown"
+    except ZeroDivisionError:
+        return "impossible"
 
 
 def _stage(kind: str, event: dict[str, Any], where: str) -> Fact:

@@ -15,7 +15,7 @@ from streams.archive.errors import ArchiveError
 from streams.archive.manifest import read_manifest
 from streams.archive.partition import partition_folder
 from streams.audit.collector import uncollected
-from streams.audit.errors import AuditError
+from streams.audit.errors import AuditError, of_a_run
 from streams.audit.source import ArchiveSource, LogSource, events
 from streams.pool.replay import ReplayedPool, pool_at
 
@@ -23,6 +23,7 @@ _HEAD = ("epoch", "step")
 
 
 @uncollected()
+@of_a_run()
 def pool_of(source: LogSource, epoch: int | None = None) -> ReplayedPool:
     """The pool after an epoch, by default the last one. Raises AuditError where the log holds none."""
     chosen = last_epoch(source) if epoch is None else epoch
@@ -81,14 +82,32 @@ def last_epoch(source: LogSource) -> int | None:
     starts = _segment_starts(source, Topic.POOL) or [0]
     for start, end in reversed(list(zip(starts, [*starts[1:], None], strict=True))):
         last = b""
-        for record in source.records(Topic.POOL, 0, start) if source.partitions(Topic.POOL) else ():
-            if end is not None and record.offset >= end:
-                break
-            if kind_of_frame(record.value or b"") == PoolMaterialized.KIND:
-                last = record.value or b""
-        if last:
-            return int(decode(last).epoch)
+        for frame in _pools(source, start, end):
+            last = frame
+        try:
+            if last:
+                return int(decode(last).epoch)
+        except UndecodableError:
+            readable = [epoch for frame in _pools(source, start, end) if (epoch := _epoch_of(frame)) is not None]
+            if readable:
+                return readable[-1]
     return None
+
+
+def _pools(source: LogSource, start: int, end: int | None) -> Iterator[bytes]:
+    """The frames between two offsets that claim to be a PoolMaterialized."""
+    for record in source.records(Topic.POOL, 0, start) if source.partitions(Topic.POOL) else ():
+        if end is not None and record.offset >= end:
+            return
+        if kind_of_frame(record.value or b"") == PoolMaterialized.KIND:
+            yield record.value or b""
+
+
+def _epoch_of(frame: bytes) -> int | None:
+    try:
+        return int(decode(frame).epoch)
+    except UndecodableError:
+        return None
 
 
 def _seals_of(source: LogSource, opened: BoundaryOpened, *, near: bool) -> Iterator[tuple[int, Any]]:

@@ -97,8 +97,10 @@ class ClusterSource:
         return sorted(number for name, number in self.ends if name == topic.named(self.prefix))
 
     def records(self, topic: Topic, partition: int, start: int = 0) -> Iterator[LogRecord]:
-        place = (topic.named(self.prefix), partition)
-        pump = _Pump(self.broker, place, range(start, self.ends[place]))
+        place, end = (topic.named(self.prefix), partition), self.end(topic, partition)
+        if start >= end:
+            return
+        pump = _Pump(self.broker, place, range(start, end))
         Thread(target=pump.run, daemon=True).start()
         try:
             while isinstance(batch := pump.batches.get(), list):

@@ -176,8 +176,8 @@ def _payload_faults(
     """Trajectories of a partition that are not those its results name, as far as the results can be read."""
     results = _readable(read_partition(archive, Topic.ROLLOUTS, place.partition))
     for mismatch in compare_payloads(b"".join([payloads for _, payloads in found]), results, counts):
-        segment = next(segment for segment, _ in found if segment.first <= mismatch.offset <= segment.last)
-        yield place.fault(FaultKind.TRAJECTORY, segment.file, mismatch.offset, mismatch.meaning)
+        held = (segment.file for segment, _ in found if segment.first <= mismatch.offset <= segment.last)
+        yield place.fault(FaultKind.TRAJECTORY, next(held, ""), mismatch.offset, mismatch.meaning)
 
 
 def _readable(records: Iterator[LogRecord]) -> Iterator[LogRecord]:

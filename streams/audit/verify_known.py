@@ -1,11 +1,12 @@
 """What a log tells of itself before its records are held to it: whose run it is, its N, and known poison."""
 
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from schemas.codec import decode_plain
 from schemas.epochs import EpochOpened
 from schemas.errors import SchemaError
+from schemas.pool import EventRefused
 from schemas.topics import Topic
 from streams.audit.errors import AuditError
 from streams.audit.source import LogSource
@@ -38,10 +39,19 @@ def named(source: LogSource) -> Named:
 def refused(source: LogSource) -> Refused:
     """Known poison, as far as the dead letters can be read."""
     found: dict[tuple[Topic, int], set[tuple[int, str]]] = {}
-    with suppress(AuditError, SchemaError):
+    with suppress(AuditError):
         for record in source.records(Topic.DEAD_LETTERS, 0):
-            event = decode_plain(record.value or b"").record
-            topic = next((topic for topic in Topic if event["topic"].endswith(topic.value)), None)
+            event = _letter(record.value or b"")
+            topic = next((topic for topic in Topic if event and event["topic"].endswith(topic.value)), None)
             if topic is not None:
                 found.setdefault((topic, event["partition"]), set()).add((event["offset"], event["sha256"]))
     return {place: frozenset(letters) for place, letters in found.items()}
+
+
+def _letter(value: bytes) -> dict[str, Any]:
+    """A dead letter; nothing where the bytes are none."""
+    try:
+        kind, _, event = decode_plain(value)
+    except SchemaError:
+        return {}
+    return event if kind == EventRefused.KIND else {}

@@ -19,7 +19,7 @@ from schemas.identity import trajectory_digest
 from schemas.rollouts import RolloutFinished
 from streams.log_reader import LogRecord
 
-_ROW = struct.Struct("<16s32sQ")
+_ROW = struct.Struct("<16s32sq")
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 

@@ -27,7 +27,7 @@ from schemas.rules import Rules
 from schemas.seals import PartitionSealed, SealedGroup, SelectedSeed
 from schemas.topics import Topic
 from streams.audit.changes import Decided, EpochChanges, compare_boundaries, compare_step
-from streams.audit.errors import AuditError
+from streams.audit.errors import AuditError, of_a_run
 from streams.audit.overlay import Overlay
 from streams.audit.reasons import StepSide
 from streams.audit.sealed import SealedPass
@@ -45,6 +45,7 @@ from streams.select.fold import selection_digest
 from streams.select.select import select
 
 
+@of_a_run()
 def what_if(source: LogSource, overlay: Overlay, to_epoch: int | None = None) -> list[EpochChanges]:
     """The epochs of a run under other rules. Raises AuditError where the log lacks what they decide on."""
     return list(_WhatIf(source, overlay, to_epoch).epochs())

@@ -98,7 +98,9 @@ def _malformed(event: RolloutFinished) -> str:
         return f"wrong total: {event.turns_total} turns"
     if event.purpose not in _PURPOSES:
         return "unknown purpose"
-    if max(len(event.group), len(event.task), len(event.category), len(event.execution)) > MAX_NAME_LENGTH:
+    names = (event.group, event.task, event.category, event.execution)
+    told = event.envelope
+    if max(map(len, (*names, told.run_id, told.event_id, told.correlation_id or ""))) > MAX_NAME_LENGTH:
         return "a name is too long"
     return ""
 

@@ -65,13 +65,14 @@ class ReplayedPool:
             yield f"{row['state']:<7} {row['task']}  {row['category']}  {row['parent'] or 'original'}"
 
     def _row(self, task: str, state: str) -> dict[str, Any]:
-        definition, member = self.state.definitions[task], self.state.members.get(task)
+        """Of a task that the log does not define, and that a recorded pool names all the same, nothing is known."""
+        definition, member = self.state.definitions.get(task), self.state.members.get(task)
         return {
             "task": task,
             "state": state,
-            "category": definition.category,
-            "turns": definition.turns_total,
-            "parent": definition.parent,
+            "category": definition.category if definition else "",
+            "turns": definition.turns_total if definition else 0,
+            "parent": definition.parent if definition else None,
             "since": member.since if member else None,
         }
 

@@ -73,6 +73,15 @@ def test_a_source_begins_where_it_is_asked_to(source: LogSource) -> None:
     assert "40" in source.place(Topic.POOL, 0, 40)
 
 
+def test_a_topic_that_a_source_lacks_holds_nothing(tmp_path: Path) -> None:
+    for empty in (ArchiveSource(tmp_path), ClusterSource("127.0.0.1:1", PREFIX, {})):
+        assert (empty.partitions(Topic.SEALS), empty.end(Topic.SEALS, 0), list(empty.records(Topic.SEALS, 0))) == (
+            [],
+            0,
+            [],
+        )
+
+
 def test_a_source_can_be_left_before_its_end(source: LogSource) -> None:
     assert next(iter(events(source, Topic.SEALS, 0))).offset == 0
 

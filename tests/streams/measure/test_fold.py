@@ -92,6 +92,9 @@ def test_an_evaluate_group_is_measured_and_enters_nothing() -> None:
         (result(turns_total=0), "wrong total"),
         (result(purpose="play"), "unknown purpose"),
         (result(execution="x" * 2000), "too long"),
+        (result(run="x" * 2000), "too long"),
+        (replace(result(), envelope=replace(result().envelope, event_id="x" * 2000)), "too long"),
+        (replace(result(), envelope=replace(result().envelope, correlation_id="x" * 2000)), "too long"),
     ],
 )
 def test_a_result_that_contradicts_itself_is_refused(event: RolloutFinished, reason: str) -> None:
