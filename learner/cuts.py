@@ -10,7 +10,6 @@ everything is killed becomes a cut later, if the archive came so far.
 import asyncio
 import json
 import logging
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from learner.checkpoint_files import saved_checkpoints
 from learner.log import LearnerLog
 from schemas.topics import Topic
 from streams.archive.cut import Cut, archived_end, place_name, read_cuts, read_ends, record_cut
+from streams.durable import replace_durably
 
 logger = logging.getLogger(__name__)
 
@@ -73,12 +73,8 @@ def read_pending(archive: Path) -> list[Pending]:
 def write_pending(archive: Path, pending: Sequence[Pending]) -> None:
     """Replaces the pending cuts; the file appears whole and durable."""
     archive.mkdir(parents=True, exist_ok=True)
-    scratch = archive / f".{PENDING}.tmp"
-    with scratch.open("w", encoding="utf-8") as out:
-        json.dump([(name, {place_name(*place): end for place, end in ends.items()}) for name, ends in pending], out)
-        out.flush()
-        os.fsync(out.fileno())
-    scratch.replace(archive / PENDING)
+    document = [(name, {place_name(*place): end for place, end in ends.items()}) for name, ends in pending]
+    replace_durably(archive / PENDING, json.dumps(document).encode())
 
 
 def _places(ends: Mapping[str, int]) -> dict[tuple[Topic, int], int]:

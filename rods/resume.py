@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from pydantic import ValidationError
 
 from learner.checkpoint_files import check_checkpoint, saved_checkpoints
 from learner.cuts import record_pending, step_of, write_pending
@@ -30,6 +31,7 @@ from schemas.connection import Connection, client_options
 from schemas.epochs import EpochClosed
 from schemas.errors import UndecodableError
 from schemas.topics import Topic
+from schemas.wrong_setting import wrong_setting
 from streams.archive.cut import Cut, archived_end, place_name, read_cuts
 from streams.archive.errors import ArchiveError
 from streams.archive.read import read_partition
@@ -54,7 +56,7 @@ class Resumption:
 def resumed_settings(folder: RunFolder, changes: Mapping[str, Any], epochs: int | None = None) -> Settings:
     """The recorded settings, on the broker of its kind. changes: of what decides nothing. epochs: may be raised alone.
 
-    Raises UserError for a folder that holds no run of this version.
+    Raises UserError for a folder that holds no run of this version, and for a change that is no valid setting.
     """
     run_id = folder.check_format()
     recorded = read_resolved(folder.settings)
@@ -69,7 +71,10 @@ def resumed_settings(folder: RunFolder, changes: Mapping[str, Any], epochs: int 
     if own and changes.get("broker", own) != own:
         raise UserError(f"the log of the run {run_id} is on its own broker ({own}), and --broker cannot move it")
     update = {"folder": str(folder.path), "dashboard_port": 0, **({"broker": own} if own else {}), "rules": rules}
-    return Settings.model_validate(recorded.model_copy(update={**update, **changes}).model_dump())
+    try:
+        return Settings.model_validate(recorded.model_copy(update={**update, **changes}).model_dump())
+    except ValidationError as error:
+        raise UserError(wrong_setting(error)) from error
 
 
 def plan_resumption(folder: RunFolder, settings: Settings) -> Resumption:

@@ -16,6 +16,7 @@ from typing import Any
 
 from rods.errors import UserError
 from rods.settings import EMBEDDED
+from streams.durable import make_folder, replace_durably, sync_folder
 
 FORMAT = 1
 
@@ -93,12 +94,13 @@ class RunFolder:
             raise UserError(f"the folder {self.path} holds a run already; name another with --folder")
         if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
             raise UserError(f"{self.path} is not an empty folder; name another with --folder")
-        from streams.archive.manifest import make_folder
-
         try:
             make_folder(self.path, self.path)
             with self._marker.open("x", encoding="utf-8") as marker:
                 json.dump({"format": FORMAT, "run": run_id, "broker": broker, "resumed": 0}, marker)
+                marker.flush()
+                os.fsync(marker.fileno())
+            sync_folder(self.path)
         except FileExistsError:
             raise UserError(f"the folder {self.path} holds a run already; name another with --folder") from None
         except OSError as error:
@@ -122,11 +124,9 @@ class RunFolder:
         return found if isinstance(found, int) else 0
 
     def note_resumption(self, after: str) -> None:
-        """Counts a resumption in `run.json`, with where it went on; the file appears whole."""
+        """Counts a resumption in `run.json`, with where it went on; the file appears whole and durable."""
         marker = {**self._read_marker(), "resumed": self.resumed + 1, "resumed_after": after}
-        scratch = self._marker.with_suffix(".partial")
-        scratch.write_text(json.dumps(marker), encoding="utf-8")
-        scratch.replace(self._marker)
+        replace_durably(self._marker, json.dumps(marker).encode())
 
     def _read_marker(self) -> dict[str, Any]:
         try:

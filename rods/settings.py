@@ -26,6 +26,7 @@ from schemas.connection import Mechanism, Security
 from schemas.rules import Rules
 from schemas.topics import DEFAULT_PREFIX
 from schemas.wrong_setting import name_of, wrong_setting
+from streams.durable import replace_durably
 
 PRESETS = Path(__file__).parent / "presets"
 WARM_START = Path(__file__).resolve().parents[1] / "examples" / "warm-start"
@@ -176,10 +177,9 @@ def read_resolved(path: Path) -> Settings:
 
 
 def write_resolved(settings: Settings, path: Path) -> None:
-    """Writes the settings as JSON; the file appears whole."""
-    scratch = path.with_suffix(".partial")
-    scratch.write_text(json.dumps(settings.model_dump(mode="json"), indent=2, sort_keys=True) + "\n", encoding="utf-8")
-    scratch.replace(path)
+    """Writes the settings as JSON; the file appears whole and durable, since no run goes on without it."""
+    text = json.dumps(settings.model_dump(mode="json"), indent=2, sort_keys=True) + "\n"
+    replace_durably(path, text.encode())
 
 
 def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

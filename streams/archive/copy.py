@@ -20,11 +20,11 @@ from streams.archive.container import MAX_SEGMENT_BYTES
 from streams.archive.cut import CUTS
 from streams.archive.errors import ArchiveError
 from streams.archive.heads import HEADS
-from streams.archive.manifest import MANIFEST, entry_of, make_folder, sync_folder
-from streams.archive.partition import write_durably
+from streams.archive.manifest import MANIFEST, entry_of
 from streams.archive.segment import Segment
 from streams.archive.set_aside import LOG as SET_ASIDE_LOG
 from streams.archive.set_aside import SET_ASIDE
+from streams.durable import make_folder, replace_durably
 
 _MOST_BYTES = 256 * 1024 * 1024
 
@@ -196,7 +196,4 @@ def _whole(data: bytes) -> bytes:
 def _write_locally(path: Path, data: bytes) -> None:
     if not path.parent.is_dir():
         make_folder(path.parent, path.parent)
-    unfinished = path.with_name(f".{path.name}.tmp")
-    write_durably(unfinished, data)
-    unfinished.replace(path)
-    sync_folder(path.parent)
+    replace_durably(path, data)

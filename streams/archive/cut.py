@@ -18,8 +18,9 @@ from schemas.connection import Broker
 from schemas.rules import canonical_json
 from schemas.topics import DOWNSTREAM_FIRST, Topic
 from streams.archive.errors import ArchiveError
-from streams.archive.manifest import newest_entry, sync_folder
+from streams.archive.manifest import newest_entry
 from streams.archive.partition import partition_folder
+from streams.durable import sync_folder
 from streams.log_reader import Place, end_offsets
 
 CUTS = "cuts.jsonl"

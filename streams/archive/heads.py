@@ -19,9 +19,10 @@ from schemas.rules import canonical_json
 from schemas.topics import Topic
 from streams.archive.cut import cuts_chain, read_cuts
 from streams.archive.errors import ArchiveError
-from streams.archive.manifest import read_manifest, sync_folder
+from streams.archive.manifest import read_manifest
 from streams.archive.partition import partition_folder
 from streams.archive.read import archived_partitions
+from streams.durable import replace_durably
 
 HEADS = "heads.json"
 FORMAT = 1
@@ -116,13 +117,7 @@ def parse_heads(path: Path) -> Heads:
 
 def write_heads(heads: Heads, path: Path) -> None:
     """Writes the document; the file appears whole and durable."""
-    unfinished = path.with_suffix(".tmp")
-    with unfinished.open("w", encoding="utf-8") as out:
-        out.write(json.dumps(heads.as_json(), indent=1) + "\n")
-        out.flush()
-        os.fsync(out.fileno())
-    unfinished.replace(path)
-    sync_folder(path.parent)
+    replace_durably(path, (json.dumps(heads.as_json(), indent=1) + "\n").encode())
 
 
 def generate_key(path: Path) -> Path:

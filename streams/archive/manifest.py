@@ -11,13 +11,14 @@ import itertools
 import json
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from schemas.rules import canonical_json
 from streams.archive.errors import ArchiveConflictError, ArchiveError
 from streams.archive.segment import Segment, segment_name
+from streams.durable import sync_folder
 
 MANIFEST = "manifest.jsonl"
 LOCK = "manifest.lock"
@@ -166,25 +167,5 @@ def locked(folder: Path) -> Iterator[None]:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(descriptor)
-
-
-def make_folder(folder: Path, root: Path) -> None:
-    """Makes a folder and what is missing above it, and makes every name down from that of `root` durable, whoever gave
-    it: one that was killed may not have come to it. A folder that may not be read cannot be synced."""
-    missing = [one for one in root.parents if not one.exists()]
-    folder.mkdir(parents=True, exist_ok=True)
-    named = [one for one in (folder, *folder.parents) if one.is_relative_to(root)]
-    for one in (*named, *missing):
-        with suppress(PermissionError):
-            sync_folder(one.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Makes names that were created or replaced in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
     finally:
         os.close(descriptor)

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from schemas.topics import Topic
 from streams.archive.errors import ArchiveError
-from streams.archive.manifest import Manifest, append, make_folder, take_up
+from streams.archive.manifest import Manifest, append, take_up
 from streams.archive.segment import Segment, encode_segment, segment_name
+from streams.durable import make_folder, write_durably
 from streams.log_reader import LogRecord
 
 _RECORD_OVERHEAD = 64
@@ -60,11 +61,3 @@ class PartitionArchive:
         write_durably(unsealed, data)
         self._manifest = append(self._folder, self._manifest, segment, unsealed)
         self._records, self.unsealed_bytes = [], 0
-
-
-def write_durably(path: Path, data: bytes) -> None:
-    """Writes a file and makes its bytes durable; not its name."""
-    with path.open("wb") as out:
-        out.write(data)
-        out.flush()
-        os.fsync(out.fileno())

@@ -11,7 +11,7 @@ No archiver may be at work. Heads that were taken before no longer fit, as they 
 import hashlib
 import json
 import os
-import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,11 @@ from schemas.rules import canonical_json
 from schemas.topics import Topic
 from streams.archive.cut import CUTS, Cut, place_name, read_cuts
 from streams.archive.errors import ArchiveError
-from streams.archive.manifest import MANIFEST, Manifest, line_of, locked, make_folder, read_manifest, sync_folder
+from streams.archive.manifest import MANIFEST, Manifest, line_of, locked, read_manifest
 from streams.archive.partition import partition_folder
 from streams.archive.read import archived_partitions
 from streams.archive.segment import Segment, encode_segment, read_segment, segment_name
+from streams.durable import make_folder, replace_durably, sync_folder, write_durably
 
 SET_ASIDE = "set-aside"
 LOG = "set-aside.jsonl"
@@ -63,7 +64,8 @@ def set_aside(archive: Path, cut: Cut) -> SetAside:
     target = _new_folder(archive)
     _say(archive, target.name, cut, behind)
     _keep(archive / CUTS, target / CUTS)
-    _replace(archive / CUTS, b"".join((archive / CUTS).read_bytes().splitlines(keepends=True)[: cut.number]))
+    sync_folder(target)
+    replace_durably(archive / CUTS, b"".join((archive / CUTS).read_bytes().splitlines(keepends=True)[: cut.number]))
     for found in behind:
         _take_back(archive, target, found)
     return SetAside(cut.number, sum(found.next_offset - found.end for found in behind), target)
@@ -106,7 +108,7 @@ def _say(archive: Path, name: str, cut: Cut, behind: list[_Behind]) -> None:
         },
         "previous": hashlib.sha256(lines[-1]).hexdigest() if lines else "",
     }
-    _replace(path, b"".join([*lines, canonical_json(document).encode() + b"\n"]))
+    replace_durably(path, b"".join([*lines, canonical_json(document).encode() + b"\n"]))
 
 
 def _take_back(archive: Path, target: Path, found: _Behind) -> None:
@@ -122,7 +124,7 @@ def _take_back(archive: Path, target: Path, found: _Behind) -> None:
         sync_folder(aside)
         if gone[0].first < found.end:
             kept.append(_sealed_anew(folder, found, gone[0], kept[-1].sha256 if kept else ""))
-        _replace(folder / MANIFEST, b"".join(map(line_of, kept)))
+        replace_durably(folder / MANIFEST, b"".join(map(line_of, kept)))
         for segment in gone:
             (folder / segment.file).unlink()
         sync_folder(folder)
@@ -135,30 +137,18 @@ def _sealed_anew(folder: Path, found: _Behind, segment: Segment, previous: str) 
     ]
     data, last = encode_segment(records), found.end - 1
     name = segment_name(segment.first, last)
-    _replace(folder / name, data)
+    replace_durably(folder / name, data)
     return Segment(name, segment.first, last, len(data), hashlib.sha256(data).hexdigest(), previous)
 
 
 def _keep(source: Path, target: Path) -> None:
-    """The file under another name too: a link where the file system has links, else a copy."""
-    if source.suffix == ".jsonl":
-        shutil.copyfile(source, target)
-        return
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copyfile(source, target)
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Writes a file, whole and durable, over what is there."""
-    scratch = path.with_name(f".{path.name}.tmp")
-    with scratch.open("wb") as out:
-        out.write(data)
-        out.flush()
-        os.fsync(out.fileno())
-    scratch.replace(path)
-    sync_folder(path.parent)
+    """The file under another name too, its bytes durable there: a link where the file system has links, else a copy. A
+    file that grows is copied."""
+    if source.suffix != ".jsonl":
+        with suppress(OSError):
+            os.link(source, target)
+            return
+    write_durably(target, source.read_bytes())
 
 
 def read_set_aside(archive: Path) -> list[dict[str, Any]]:

@@ -21,8 +21,8 @@ from schemas.codec import AVRO_FOLDER
 from schemas.connection import Broker
 from schemas.topics import Topic
 from streams.archive.errors import ArchiveError
-from streams.archive.manifest import make_folder, sync_folder
-from streams.archive.partition import PartitionArchive, write_durably
+from streams.archive.partition import PartitionArchive
+from streams.durable import make_folder, sync_folder, write_durably
 from streams.log_reader import LogRecord, LogTail, Place
 
 _LOG = logging.getLogger(__name__)

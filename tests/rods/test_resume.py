@@ -61,6 +61,12 @@ def test_the_settings_are_those_recorded_on_a_fresh_broker_of_the_same_kind(tmp_
     assert folder.path != moved.path
 
 
+def test_a_change_that_is_no_valid_setting_is_told_by_its_name(tmp_path: Path) -> None:
+    folder = run_folder(tmp_path / "run")
+    with pytest.raises(UserError, match="the setting streams_workers must be at least 1, not 0"):
+        resumed_settings(folder, {"streams_workers": 0})
+
+
 def test_another_broker_of_yours_may_be_named_and_no_other_kind(tmp_path: Path) -> None:
     yours, own = run_folder(tmp_path / "a", "external"), run_folder(tmp_path / "b", "kafka")
     assert resumed_settings(yours, {}).broker == "127.0.0.1:9"

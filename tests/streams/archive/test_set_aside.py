@@ -1,3 +1,4 @@
+import os
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -6,12 +7,13 @@ import pytest
 
 from schemas.topics import Topic
 from streams.archive import set_aside as module
-from streams.archive.cut import Cut, read_cuts, record_cut
+from streams.archive.cut import CUTS, Cut, read_cuts, record_cut
 from streams.archive.errors import ArchiveError
-from streams.archive.manifest import read_manifest
+from streams.archive.manifest import MANIFEST, read_manifest
 from streams.archive.partition import PartitionArchive, partition_folder
 from streams.archive.read import read_partition
 from streams.archive.set_aside import read_set_aside, set_aside
+from streams.durable import replace_durably
 from streams.log_reader import LogRecord
 
 PLACES = ((Topic.POOL, 0), (Topic.ROLLOUTS, 0), (Topic.ROLLOUTS, 1))
@@ -95,17 +97,17 @@ def test_where_nothing_lies_behind_nothing_changes(archive: Path) -> None:
 
 
 def test_cut_short_and_done_again_it_comes_to_the_same(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls, replace = 0, module._replace
+    calls = 0
 
     def dies(path: Path, data: bytes) -> None:
         nonlocal calls
         calls += 1
         if calls == dies_at:
             raise KeyboardInterrupt
-        replace(path, data)
+        replace_durably(path, data)
 
     wanted = cut(archive, 1)
-    monkeypatch.setattr(module, "_replace", dies)
+    monkeypatch.setattr(module, "replace_durably", dies)
     for dies_at in range(1, 7):
         copy = archive.with_name(f"copy-{dies_at}")
         shutil.copytree(archive, copy)
@@ -118,6 +120,34 @@ def test_cut_short_and_done_again_it_comes_to_the_same(archive: Path, monkeypatc
         for topic, partition in PLACES:
             PartitionArchive(copy, topic, partition)
         assert [len(values(copy, *place)) for place in PLACES] == [7, 5, 0]
+
+
+def test_what_is_set_aside_is_on_disk_before_the_archive_lets_go_of_it(
+    archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[tuple[str, Path]] = []
+    sync, name = os.fsync, Path.replace
+
+    def fsync(descriptor: int) -> None:
+        done.append(("sync", Path(os.readlink(f"/proc/self/fd/{descriptor}"))))
+        sync(descriptor)
+
+    def replace(path: Path, target: Path) -> Path:
+        done.append(("name", target))
+        return name(path, target)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(Path, "replace", replace)
+    aside = set_aside(archive, cut(archive, 1)).folder
+    assert aside is not None
+    kept = [(aside / CUTS, aside, archive / CUTS)]
+    for topic, partition in PLACES:
+        old, new = partition_folder(aside, topic, partition), partition_folder(archive, topic, partition)
+        kept.append((old / MANIFEST, old, new / MANIFEST))
+    for copy, folder, original in kept:
+        assert ("sync", copy) in done, copy
+        assert done.index(("sync", copy)) < done.index(("name", original))
+        assert ("sync", folder) in done[done.index(("sync", copy)) : done.index(("name", original))]
 
 
 def test_a_cut_of_another_archive_is_refused(archive: Path) -> None:

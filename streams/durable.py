@@ -1,0 +1,41 @@
+"""Files and names that are still there when the power comes back."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+
+def write_durably(path: Path, data: bytes) -> None:
+    """Writes a file and makes its bytes durable; not its name."""
+    with path.open("wb") as out:
+        out.write(data)
+        out.flush()
+        os.fsync(out.fileno())
+
+
+def replace_durably(path: Path, data: bytes) -> None:
+    """Writes a file over what is there, through one beside it: whole or not at all, bytes and name durable."""
+    scratch = path.with_name(f".{path.name}.tmp")
+    write_durably(scratch, data)
+    scratch.replace(path)
+    sync_folder(path.parent)
+
+
+def make_folder(folder: Path, root: Path) -> None:
+    """Makes a folder and what is missing above it, and makes every name down from that of `root` durable, whoever gave
+    it: one that was killed may not have come to it. A folder that may not be read cannot be synced."""
+    missing = [one for one in root.parents if not one.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    named = [one for one in (folder, *folder.parents) if one.is_relative_to(root)]
+    for one in (*named, *missing):
+        with suppress(PermissionError):
+            sync_folder(one.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes names that were created or replaced in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
