@@ -8,23 +8,17 @@ import os
 import re
 import shutil
 import subprocess
-import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
-from types import TracebackType
 
-from rods.broker import KEPT_ENVIRONMENT, LOOPBACK, claim_port, speaks_kafka, stop_process
+from rods.broker_process import BrokerProcess, claim_port, kept_environment, start_process
 from rods.errors import UserError
-from rods.exec_with_parent import guarded
 
-START_SECONDS = 60.0
-STOP_SECONDS = 2.0
 JAVA_VERSION = 17
 _INFRA = Path(__file__).resolve().parents[1] / "infra" / "kafka"
-_FREE_PORT_TRIES = 3
 _HEAP = "512m"
 
 
@@ -52,16 +46,7 @@ class KafkaHome:
 
     def start(self, properties: Path, log_file: Path) -> subprocess.Popen[bytes]:
         """A broker process, bound to the life of the calling thread. It is not ready yet."""
-        log_file.parent.mkdir(parents=True, exist_ok=True)
-        with log_file.open("ab") as log:
-            return subprocess.Popen(
-                guarded(self.command("kafka.Kafka", str(properties))),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env=kept_environment(),
-                start_new_session=True,
-            )
+        return start_process(self.command("kafka.Kafka", str(properties)), log_file)
 
 
 def find_kafka(environment: Mapping[str, str] = os.environ) -> KafkaHome:
@@ -89,43 +74,16 @@ def _find_java(environment: Mapping[str, str]) -> str:
     return found
 
 
-class KafkaBroker:
-    """One broker over a data folder. Context manager; `address` is valid inside it.
+class KafkaBroker(BrokerProcess):
+    """One broker over a data folder; one that holds data is continued, with its cluster id. What it acknowledged stays,
+    however it ends. Raises UserError where Kafka or Java is missing."""
 
-    A folder that holds data is continued, with its cluster id. port 0 takes a free one. Raises UserError where Kafka or
-    Java is missing, the port is in use or the broker does not answer. Enter it from a thread that outlives the run: the
-    broker dies with that thread (see `exec_with_parent`).
-    """
+    NAME, START_SECONDS, PORTS = "Kafka", 60.0, 3
 
     def __init__(self, folder: Path, log_file: Path, port: int = 0, home: KafkaHome | None = None) -> None:
+        super().__init__(log_file, port)
         self._folder = folder
-        self._log_file = log_file
-        self._asked_port = port
         self._home = home or find_kafka()
-        self._process: subprocess.Popen[bytes] | None = None
-        self.port = 0
-
-    @property
-    def address(self) -> str:
-        """``127.0.0.1:PORT``."""
-        return f"{LOOPBACK}:{self.port}"
-
-    @property
-    def pid(self) -> int | None:
-        return self._process.pid if self._process else None
-
-    @property
-    def alive(self) -> bool:
-        return self._process is not None and self._process.poll() is None
-
-    @property
-    def returncode(self) -> int | None:
-        """How the process ended; None while it runs."""
-        return self._process.poll() if self._process else None
-
-    @property
-    def log_file(self) -> Path:
-        return self._log_file
 
     @property
     def cluster(self) -> str:
@@ -140,53 +98,20 @@ class KafkaBroker:
     def _data(self) -> Path:
         return self._folder / "data"
 
-    def __enter__(self) -> "KafkaBroker":
-        for left in reversed(range(1 if self._asked_port else _FREE_PORT_TRIES)):
-            self._start(self._asked_port)
-            try:
-                answers = self._answers()
-            except BaseException:  # Ctrl-C while it starts
-                self.stop()
-                raise
-            if answers:
-                return self
-            ended = not self.alive
-            self.stop()
-            if not (left and ended and self._lost_its_port()):
-                break
-        raise UserError(f"the Kafka broker does not start on port {self.port}; its log is {self._log_file}")
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
-        self.stop()
-
-    def stop(self) -> None:
-        """Ends the broker by SIGTERM, by SIGKILL where that takes too long; what it acknowledged stays either way."""
-        if self._process is not None:
-            stop_process(self._process, STOP_SECONDS)
-
     def start_again(self) -> None:
         """Starts a broker that has ended, on its port and over its data. It is not ready yet. Raises UserError."""
-        self._start(self.port)
+        self._start_on(self.port)
 
-    def _start(self, port: int) -> None:
+    def _start(self) -> "subprocess.Popen[bytes]":
         self._folder.mkdir(parents=True, exist_ok=True)
-        self.port = claim_port(port)
         properties = self._folder / "broker.properties"
         properties.write_text(broker_properties(self._data, self.port, claim_port(0)))
         if not self.cluster:
             self._home.format(properties, new_cluster_id())
-        self._process = self._home.start(properties, self._log_file)
-
-    def _answers(self) -> bool:
-        end = time.monotonic() + START_SECONDS
-        while self.alive and time.monotonic() < end:
-            if speaks_kafka(LOOPBACK, self.port):
-                return self.alive
-            time.sleep(0.05)
-        return False
+        return self._home.start(properties, self.log_file)
 
     def _lost_its_port(self) -> bool:
-        return b"Address already in use" in self._log_file.read_bytes()[-20_000:]
+        return not self.alive and b"Address already in use" in self.log_file.read_bytes()[-20_000:]
 
 
 def broker_properties(data: Path, port: int, controller: int) -> str:
@@ -210,8 +135,3 @@ def new_cluster_id() -> str:
     while (made := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
         pass
     return made
-
-
-def kept_environment() -> dict[str, str]:
-    """What of this process's environment a broker gets: no settings, and so no password."""
-    return {name: os.environ[name] for name in (*KEPT_ENVIRONMENT, "JAVA_HOME") if name in os.environ}

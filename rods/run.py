@@ -18,8 +18,9 @@ from enum import StrEnum
 from functools import partial
 from typing import Any
 
-from rods.broker import EmbeddedBroker, claim_port, create_topics
+from rods.broker import EmbeddedBroker, create_topics
 from rods.broker_keeper import BrokerKeeper, BrokerLostError, RunBroker
+from rods.broker_process import claim_port
 from rods.connection import connection_of, try_connection
 from rods.errors import UserError
 from rods.kafka_broker import KafkaBroker, find_kafka

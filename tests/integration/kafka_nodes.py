@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rods.broker import claim_port, speaks_kafka, stop_process
+from rods.broker_process import claim_port, speaks_kafka, stop_process
 from rods.kafka_broker import KafkaHome, broker_properties, find_kafka, new_cluster_id
 
 USER, PASSWORD = "rods", "one-time: pass word"
-START_SECONDS = 90.0
+START_SECONDS = 240.0
 
 
 @dataclass(slots=True)

@@ -12,7 +12,8 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 
-from rods.broker import claim_port, create_topics
+from rods.broker import create_topics
+from rods.broker_process import claim_port
 from schemas.codec import decode, encode
 from schemas.pool import EventRefused
 from schemas.rollouts import TaskMeasured

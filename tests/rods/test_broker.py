@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient
 
-from rods.broker import EmbeddedBroker, create_topics, speaks_kafka
+from rods.broker import EmbeddedBroker, create_topics
+from rods.broker_process import speaks_kafka
 from rods.connection import parse_address, try_connection
 from rods.errors import UserError
 from rods.topics_file import TOPICS_FILE, load_topics
@@ -39,7 +40,7 @@ def test_a_broker_interrupted_while_it_starts_is_gone(tmp_path: Path, monkeypatc
     def interrupted(*_: object) -> bool:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rods.broker.speaks_kafka", interrupted)
+    monkeypatch.setattr("rods.broker_process.speaks_kafka", interrupted)
     broker = EmbeddedBroker(tmp_path / "broker.log")
     with pytest.raises(KeyboardInterrupt), broker:
         pass
@@ -89,10 +90,8 @@ def test_the_broker_dies_with_a_killed_parent(tmp_path: Path) -> None:
     assert _alive(broker)
     parent.send_signal(signal.SIGKILL)
     parent.wait()
-    end = time.monotonic() + 10
-    while _alive(broker) and time.monotonic() < end:
+    while _alive(broker):
         time.sleep(0.02)
-    assert not _alive(broker)
 
 
 async def test_topics_are_made_once_with_n_partitions_by_task_and_one_otherwise(tmp_path: Path) -> None:

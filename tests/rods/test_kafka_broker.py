@@ -5,14 +5,16 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 import pytest
 
 from rods.broker import create_topics
+from rods.broker_process import kept_environment
 from rods.errors import UserError
-from rods.kafka_broker import KafkaBroker, broker_properties, find_kafka, kept_environment
+from rods.kafka_broker import KafkaBroker, broker_properties, find_kafka
 from rods.settings import PASSWORD_VARIABLE
 from streams.log_reader import log_producer, read_all, send_all
 
@@ -112,7 +114,6 @@ def test_the_broker_dies_with_a_killed_parent(tmp_path: Path) -> None:
     assert "kafka.Kafka" in broker.cmdline()
     parent.send_signal(signal.SIGKILL)
     parent.communicate()
-    end = time.monotonic() + 20
-    while broker.is_running() and broker.status() != psutil.STATUS_ZOMBIE and time.monotonic() < end:
-        time.sleep(0.02)
-    assert not broker.is_running() or broker.status() == psutil.STATUS_ZOMBIE
+    with suppress(psutil.NoSuchProcess):
+        while broker.status() != psutil.STATUS_ZOMBIE:
+            time.sleep(0.02)

@@ -1,7 +1,7 @@
 """A Faust app, stream and messages as the agents see them, without a broker."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -91,6 +91,12 @@ class Live:
     @property
     def producer(self) -> Producer:
         return self.app.producer
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Lets other tasks go on until a condition holds, however slow the machine is."""
+    while not condition():
+        await asyncio.sleep(0.001)
 
 
 def delivery(topic: Topic, offset: int, event: Any, *, partition: int = 0, generation: int = 1) -> Delivery:

@@ -5,7 +5,7 @@ import pytest
 from schemas.topics import Topic
 from streams import outbox
 from streams.outbox import Outbox
-from tests.streams.live_stream import App
+from tests.streams.live_stream import App, until
 from tests.streams.rollout_log import result
 
 
@@ -30,6 +30,7 @@ async def test_too_many_in_flight_make_the_next_one_wait() -> None:
     for _ in range(outbox.MAX_IN_FLIGHT):
         await box.post(Topic.MEASUREMENTS, 0, "t", result())
     task = asyncio.create_task(box.post(Topic.MEASUREMENTS, 0, "t", result()))
+    await until(lambda: len(app.producer.sent) >= outbox.MAX_IN_FLIGHT)
     await asyncio.sleep(3 * outbox.BURST_SECONDS)
     assert not task.done() and len(app.producer.sent) == outbox.MAX_IN_FLIGHT
     app.producer.release()
@@ -50,7 +51,7 @@ async def test_what_nobody_waits_for_leaves_in_one_burst_and_in_order() -> None:
     for task in tasks:
         await box.post(Topic.MEASUREMENTS, 0, task, result(task))
     assert app.producer.sent == []
-    await asyncio.sleep(3 * outbox.BURST_SECONDS)
+    await until(lambda: bool(app.producer.sent))
     assert [event.task for event in app.producer.events(Topic.MEASUREMENTS)] == tasks
 
 
@@ -59,6 +60,6 @@ async def test_a_send_that_fails_by_itself_is_told_to_whoever_waits_next() -> No
     app.producer.failure = RuntimeError("no leader")
     box = Outbox(app, "rods.")
     await box.post(Topic.MEASUREMENTS, 0, "t", result())
-    await asyncio.sleep(3 * outbox.BURST_SECONDS)
+    await until(lambda: bool(app.producer.sent))
     with pytest.raises(RuntimeError, match="no leader"):
         await box.settled()

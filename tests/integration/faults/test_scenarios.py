@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from rods.broker import EmbeddedBroker, claim_port
+from rods.broker import EmbeddedBroker
+from rods.broker_process import claim_port
 from rods.kafka_broker import KafkaBroker
 from tests.integration.faults.bench import Bench, bench
 from tests.integration.faults.framework import REPORTED, twelve_partitions_with_three_workers

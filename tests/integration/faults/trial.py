@@ -14,7 +14,8 @@ from typing import Any
 
 import psutil
 
-from rods.broker import EmbeddedBroker, claim_port, create_topics
+from rods.broker import EmbeddedBroker, create_topics
+from rods.broker_process import claim_port
 from rods.kafka_broker import KafkaBroker
 from rods.run_folder import RunFolder
 from rods.settings import KAFKA, Settings, load_settings, merged, parse_assignment, write_resolved

@@ -27,7 +27,7 @@ COUNT = 300
 LOOKS = "log.retention.check.interval.ms=500\nlog.initial.task.delay.ms=0\n"
 SEVEN_DAYS = str(7 * 24 * 3600 * 1000)
 HELD = (Topic.TRAJECTORIES, Topic.POOL)
-GUARD = 120.0
+GUARD = 240.0
 """Seconds after which a broker that expires nothing is given up."""
 
 

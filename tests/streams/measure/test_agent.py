@@ -15,7 +15,7 @@ from streams.measure.state import MeasureState
 from streams.notices import Notice
 from streams.outbox import BURST_SECONDS
 from streams.session import MeasurePosition, Session
-from tests.streams.live_stream import Live, delivery
+from tests.streams.live_stream import Live, delivery, until
 from tests.streams.rollout_log import barrier, expected, result, started
 
 
@@ -42,7 +42,7 @@ class Measure(Live):
 async def test_a_view_leaves_by_itself_and_acknowledges_nothing() -> None:
     live = Measure()
     await live.take(0, result())
-    await asyncio.sleep(3 * BURST_SECONDS)
+    await until(lambda: bool(live.producer.sent))
     assert [view.task for view in live.producer.events(Topic.MEASUREMENTS)] == ["t"]
     assert live.stream.acked == []
 
@@ -61,8 +61,9 @@ async def test_nothing_is_acknowledged_before_the_broker_has_the_seal() -> None:
     await live.outbox.settled()
     live.producer.hold = True
     task = asyncio.create_task(live.take(1, barrier(expected())))
+    await until(lambda: len(live.producer.events(Topic.SEALS)) == 1)
     await asyncio.sleep(0.01)
-    assert len(live.producer.events(Topic.SEALS)) == 1 and live.stream.acked == []
+    assert live.stream.acked == []
     live.producer.release()
     await task
     assert live.stream.acked == [0, 1]
@@ -85,7 +86,7 @@ async def test_a_worker_that_lost_its_partition_while_it_waited_acknowledges_not
     live = Measure()
     live.producer.hold = True
     task = asyncio.create_task(live.take(0, barrier()))
-    await asyncio.sleep(0.01)
+    await until(lambda: len(live.producer.events(Topic.SEALS)) == 1)
     live.app.consumer_generation_id = 2
     live.producer.release()
     await task
@@ -97,7 +98,7 @@ async def test_a_rebalance_before_the_seal_writes_no_seal() -> None:
     live.producer.hold = True
     await live.take(0, result())
     task = asyncio.create_task(live.take(1, barrier(expected())))
-    await asyncio.sleep(0.01)
+    await until(lambda: len(live.producer.sent) == 1)
     live.gate.close()
     live.producer.release()
     await task
@@ -248,6 +249,7 @@ async def test_a_broker_that_acknowledges_nothing_stops_the_stream_instead_of_fi
             await live.take(offset, result(f"t{offset}"))
 
     task = asyncio.create_task(stream())
+    await until(lambda: len(live.producer.sent) == 5)
     await asyncio.sleep(5 * BURST_SECONDS)
     assert live.session.measure[0].state.next_offset == 6 and len(live.producer.sent) == 5
     live.producer.hold = False

@@ -9,7 +9,7 @@ from streams.notices import Notice
 from streams.select.agent import SelectAgent
 from streams.select.fold import PlacedSeed, SelectState, evolve
 from streams.session import SelectPosition, Session
-from tests.streams.live_stream import Live, delivery
+from tests.streams.live_stream import Live, delivery, until
 from tests.streams.rollout_log import barrier, expected, result, seal_of
 
 Seeds = tuple[PlacedSeed, ...]
@@ -55,8 +55,9 @@ async def test_a_selection_is_acknowledged_after_its_seeds() -> None:
     await live.take(0, seal())
     live.producer.hold = True
     task = asyncio.create_task(live.take(1, proposed()))
+    await until(lambda: len(live.producer.events(Topic.SEEDS)) == 1)
     await asyncio.sleep(0.01)
-    assert len(live.producer.events(Topic.SEEDS)) == 1 and live.stream.acked == [0]
+    assert live.stream.acked == [0]
     live.producer.release()
     await task
     assert live.stream.acked == [0, 1]
