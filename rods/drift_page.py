@@ -4,13 +4,13 @@ import io
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jinja2
 import matplotlib as mpl
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from rods.charts import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, STYLE, Chart
-from rods.report import TEMPLATES
+from rods.report import template
+from rods.table import decimal
 from streams.audit.drift import DriftReport, EpochDrift
 from streams.audit.findings import DriftLimits, Finding
 
@@ -20,11 +20,8 @@ Draw = Callable[[Any, Sequence[EpochDrift]], None]
 
 
 def drift_page(report: DriftReport, found: Sequence[Finding], limits: DriftLimits) -> str:
-    """The page. Whatever a task or a category is called is escaped."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
-    )
-    return environment.get_template("drift.html").render(
+    """The page of a drift."""
+    return template("drift.html").render(
         report=report, findings=found, limits=limits, charts=drift_charts(report), decimal=decimal
     )
 
@@ -32,11 +29,6 @@ def drift_page(report: DriftReport, found: Sequence[Finding], limits: DriftLimit
 def drift_charts(report: DriftReport) -> list[Chart]:
     """Every chart, in the order of the page."""
     return [Chart(title, note, _svg(title, draw, report.epochs)) for title, note, draw in _PLANS]
-
-
-def decimal(value: float | None) -> str:
-    """Three decimals; empty where there is no figure."""
-    return "" if value is None else f"{value:.3f}"
 
 
 def _svg(name: str, draw: Draw, rows: Sequence[EpochDrift]) -> str:

@@ -10,21 +10,25 @@ import jinja2
 
 from rods.charts import charts
 from rods.summary import RunSummary
-from rods.table import rise_line
+from rods.table import decimal, rise_line
 
-TEMPLATES = Path(__file__).parent / "templates"
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+def template(name: str) -> jinja2.Template:
+    """A page: whatever the log says in it is escaped; it runs no script and loads nothing."""
+    loader = jinja2.FileSystemLoader(_TEMPLATES)
+    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    return environment.get_template(name)
 
 
 def report_page(summary: RunSummary, settings: Mapping[str, Any]) -> str:
-    """The page. Whatever a task, a reason or a setting says is escaped; the page runs no script and loads nothing."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
-    )
-    return environment.get_template("report.html").render(
+    """The page of a run."""
+    return template("report.html").render(
         summary=summary,
         charts=charts(summary.epochs),
         settings=json.dumps(settings, indent=2, sort_keys=True, default=str),
-        decimal=_decimal,
+        decimal=decimal,
         rise_line=rise_line,
     )
 
@@ -50,7 +54,3 @@ def write_whole(path: Path, text: str) -> None:
         scratch.replace(path)
     finally:
         scratch.unlink(missing_ok=True)
-
-
-def _decimal(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"

@@ -155,8 +155,8 @@ def printable(text: str, limit: int = MAX_WORD) -> str:
 def _cells(row: EpochSummary) -> list[str]:
     return [
         str(row.epoch) if row.epoch else "start",
-        _decimal(row.progress_pool),
-        _decimal(row.progress_heldout),
+        decimal(row.progress_pool),
+        decimal(row.progress_heldout),
         "" if row.flat_share is None else f"{row.flat_share:.0%}",
         "/".join([str(row.zones.get(zone, 0)) for zone in ZONES]) if row.epoch else "",
         *(
@@ -183,7 +183,8 @@ def _counts(word: str, counts: Mapping[str, int]) -> str:
     return f"{word} by reason: {listed}" if listed else ""
 
 
-def _decimal(value: float | None) -> str:
+def decimal(value: float | None) -> str:
+    """Three decimals; empty where there is no figure."""
     return "" if value is None else f"{value:.3f}"
 
 

@@ -110,7 +110,7 @@ async def wire(live: LiveBrokers, tmp_path: Path) -> AsyncIterator[Wire]:
             yield wire
         finally:
             wire.kill_all()
-            await asyncio.wait_for(producer.stop(), 10)
+            await asyncio.wait_for(producer.stop(), 240)
 
 
 @pytest.fixture(scope="session")

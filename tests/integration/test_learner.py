@@ -264,7 +264,7 @@ async def test_another_number_of_partitions_is_refused(broker: str, tmp_path: Pa
 async def test_a_group_that_nobody_runs_is_missing_after_the_deadline(broker: str, tmp_path: Path) -> None:
     prefix = "missing."
     await create_topics(broker, prefix, N)
-    chosen = rules(deadline=1.0, epochs=1, evaluated=0)
+    chosen = rules(deadline=8.0, epochs=1, evaluated=0)
     async with Services(broker, prefix, N, answers=lambda request: request.task != "mixed-3").running():
         await learner(broker, prefix, tmp_path, chosen).run()
     closed = of(StepClosed, await events_of(broker, prefix, Topic.EPOCHS))

@@ -54,8 +54,10 @@ async def open_run(wire: "Wire") -> None:
     await wire.put(Topic.EPOCHS, EpochOpened(1, 1, Rules().canonical(), 2, "", {}, "", "", ""))
 
 
-def start_worker(wire: "Wire", policy: str = "scripted") -> "subprocess.Popen[bytes]":
-    settings = f"RolloutWorkerSettings({wire.address!r}, {wire.prefix!r}, 'workbench', {policy!r}, wait_seconds=2.0)"
+def start_worker(wire: "Wire", policy: str = "scripted", wait: float = 240.0) -> "subprocess.Popen[bytes]":
+    """wait: how long it waits for what a request names and the log may lack; seconds."""
+    given = f"{wire.address!r}, {wire.prefix!r}, 'workbench', {policy!r}, wait_seconds={wait}"
+    settings = f"RolloutWorkerSettings({given})"
     return wire.start("run_rollout_worker", "producers.rollouts.worker", settings)
 
 
@@ -135,7 +137,7 @@ async def test_steps_that_are_over_are_skipped_unless_they_evaluate(wire: "Wire"
 async def test_a_group_that_cannot_be_run_comes_back_as_failed_slots(wire: "Wire", changes: dict[str, Any]) -> None:
     await open_run(wire)
     await wire.put(Topic.ASSIGNMENTS, request(TASKS[0], **changes))
-    start_worker(wire)
+    start_worker(wire, wait=2.0)
     (fact,) = await wire.read(Topic.ROLLOUTS, lambda facts: len(facts) == 1)
     assert [slot.reason for slot in fact.event.slots] == [FailureReason.ENVIRONMENT] * 4
     assert {slot.turns_passed for slot in fact.event.slots} == {0}
@@ -166,7 +168,7 @@ async def test_a_model_samples_with_the_version_that_is_asked_for(wire: "Wire") 
     digest = hashlib.sha256(weights.read_bytes()).hexdigest()
     await wire.put(Topic.EPOCHS, PolicyPublished(1, 0, str(weights), digest))
     await wire.put(Topic.EPOCHS, PolicyPublished(1, 1, str(weights), "0" * 64))
-    start_worker(wire, policy=str(MODEL))
+    start_worker(wire, policy=str(MODEL), wait=5.0)
     for version in range(3):
         await wire.put(Topic.ASSIGNMENTS, request(TASKS[0], group=f"version {version}", policy_version=version))
     facts = await wire.read(Topic.ROLLOUTS, lambda facts: len(facts) == 3)

@@ -41,7 +41,7 @@ async def topics(live: LiveBrokers, tmp_path: Path) -> AsyncIterator[StreamTopic
         try:
             yield StreamTopics(served, PARTITIONS, producer)
         finally:
-            await asyncio.wait_for(producer.stop(), 10)
+            await asyncio.wait_for(producer.stop(), 240)
 
 
 @pytest.fixture

@@ -110,7 +110,7 @@ async def _archive_the_rest(trial: Trial, address: str) -> None:
     """The archiver goes on from its manifest: a loaded machine may not have given it the time to drain at its stop."""
     stopping = asyncio.Event()
     stopping.set()
-    await archive_until(ArchiveSettings(address, PREFIX, PARTITIONS, trial.archive, drain_seconds=60.0), stopping)
+    await archive_until(ArchiveSettings(address, PREFIX, PARTITIONS, trial.archive, drain_seconds=240.0), stopping)
 
 
 async def final_log(address: str) -> dict[tuple[Topic, int], list[LogRecord]]:

@@ -20,6 +20,7 @@ from streams.archive.read import read_archive
 from streams.archive.segment import segment_name
 from streams.archive.worker import ArchiveSettings, archive_until, keep_schemas
 from streams.log_reader import LogRecord, log_producer, send_all
+from tests.streams.archive.synced import synced
 
 ROOT = Path(__file__).resolve().parents[3]
 WORKER = (
@@ -151,7 +152,7 @@ def test_a_segment_is_synced_before_its_name_and_its_name_before_its_entry(
 ) -> None:
     archive = _sealed(tmp_path, range(2))
     archive.add(LogRecord("rods.pool", 0, 2, 1, b"k", b"2", ()), 0.0)
-    done = _watched(monkeypatch)
+    done = synced(monkeypatch)
     archive.seal()
     folder = partition_folder(tmp_path, Topic.POOL, 0)
     assert done == [
@@ -165,7 +166,7 @@ def test_a_segment_is_synced_before_its_name_and_its_name_before_its_entry(
 def test_folders_and_schemas_are_on_disk_before_the_first_entry(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = _watched(monkeypatch)
+    done = synced(monkeypatch)
     folder = tmp_path / "new" / "run" / "archive"
     keep_schemas(folder)
     _sealed(folder, range(2))
@@ -199,24 +200,6 @@ def test_a_schema_that_was_cut_short_is_written_again_and_another_one_refused(tm
     path.write_bytes(whole.replace(b"mean", b"average"))
     with pytest.raises(ArchiveError, match=r"the schema TaskRetired.v1.avsc differs from the one that"):
         keep_schemas(tmp_path)
-
-
-def _watched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Path]]:
-    """What is synced and named from now on, in order."""
-    done: list[tuple[str, Path]] = []
-    sync, name = os.fsync, Path.replace
-
-    def fsync(descriptor: int) -> None:
-        done.append(("sync", Path(os.readlink(f"/proc/self/fd/{descriptor}"))))
-        sync(descriptor)
-
-    def replace(path: Path, target: Path) -> Path:
-        done.append(("name", target))
-        return name(path, target)
-
-    monkeypatch.setattr(os, "fsync", fsync)
-    monkeypatch.setattr(Path, "replace", replace)
-    return done
 
 
 class _CrashError(Exception):

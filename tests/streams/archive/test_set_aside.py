@@ -1,4 +1,3 @@
-import os
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,6 +14,7 @@ from streams.archive.read import read_partition
 from streams.archive.set_aside import read_set_aside, set_aside
 from streams.durable import replace_durably
 from streams.log_reader import LogRecord
+from tests.streams.archive.synced import synced
 
 PLACES = ((Topic.POOL, 0), (Topic.ROLLOUTS, 0), (Topic.ROLLOUTS, 1))
 
@@ -125,19 +125,7 @@ def test_cut_short_and_done_again_it_comes_to_the_same(archive: Path, monkeypatc
 def test_what_is_set_aside_is_on_disk_before_the_archive_lets_go_of_it(
     archive: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done: list[tuple[str, Path]] = []
-    sync, name = os.fsync, Path.replace
-
-    def fsync(descriptor: int) -> None:
-        done.append(("sync", Path(os.readlink(f"/proc/self/fd/{descriptor}"))))
-        sync(descriptor)
-
-    def replace(path: Path, target: Path) -> Path:
-        done.append(("name", target))
-        return name(path, target)
-
-    monkeypatch.setattr(os, "fsync", fsync)
-    monkeypatch.setattr(Path, "replace", replace)
+    done = synced(monkeypatch)
     aside = set_aside(archive, cut(archive, 1)).folder
     assert aside is not None
     kept = [(aside / CUTS, aside, archive / CUTS)]

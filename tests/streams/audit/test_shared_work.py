@@ -1,4 +1,5 @@
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -23,9 +24,15 @@ def test_what_a_job_raises_is_raised(processes: int) -> None:
         work.results()
 
 
-def test_work_that_nobody_waits_for_any_more_is_not_begun() -> None:
-    with pytest.raises(KeyError), shared([partial(doubled, number) for number in range(100)], 2):
+def noted(folder: Path, number: int) -> None:
+    (folder / str(number)).touch()
+
+
+def test_work_that_nobody_waits_for_any_more_is_not_begun(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(KeyError), shared([partial(noted, tmp_path, number) for number in range(100)], 2):
         raise KeyError
+    assert len(list(tmp_path.iterdir())) <= 1
+    assert not caplog.records, "and nobody tries to"
 
 
 def test_no_jobs_are_no_results() -> None:
