@@ -85,20 +85,20 @@ def decoder(record_type: type[Any]) -> Convert:
     hints = get_type_hints(record_type)
     converts = [(f.name, _convert(hints[f.name], decoder, tuple)) for f in fields(record_type)]
     rich = [(name, convert) for name, convert in converts if convert is not None]
-    twin = _twin(record_type)
+    make = twin(record_type)
 
     def decode(record: dict[str, Any]) -> Any:
         for name, convert in rich:
             record[name] = convert(record[name])
-        value = twin(**record)
-        if twin is not record_type:
+        value = make(**record)
+        if make is not record_type:
             value.__class__ = record_type
         return value
 
     return decode
 
 
-def _twin(record_type: type[Any]) -> Any:
+def twin(record_type: type[Any]) -> Any:
     """A class whose instances become ones of a frozen type by a change of class, for a third of the time.
 
     The constructor of a frozen dataclass goes through ``object.__setattr__`` for each field; the twin has the same

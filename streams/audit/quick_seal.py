@@ -7,7 +7,6 @@ What is of another form is left to the decoder.
 
 import io
 import re
-from bisect import bisect_left
 from collections.abc import Collection, Mapping
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 import fastavro
 
 from schemas.codec import HEADER_BYTES, MAGIC, MAX_EVENT_BYTES, fingerprint, schema_text, schema_versions
+from schemas.derive import twin
 from schemas.envelope import Envelope
 from schemas.rollouts import Purpose
 from schemas.seals import PartitionSealed, SealedGroup, TaskState, WindowGroup, Zone
@@ -49,29 +49,26 @@ class _State(NamedTuple):
 
 
 class _Ordered:
-    """The states of a partition's tasks, by name. Of the many that an epoch's last seals carry, most are those of the
-    epoch before: what changed is put in its place, and the rest stays where it is."""
+    """The states of a partition's tasks, in the order of their names. Of the many that an epoch's last seals carry, most
+    are those of the epoch before: what changed is put in its place, and the rest stays where it is."""
 
     def __init__(self) -> None:
-        self.names: list[str] = []
+        self.places: dict[str, int] = {}
         self.avros: list[bytes] = []
         self.states: list[TaskState] = []
         self.changed: set[str] = set()
 
     def refresh(self, known: Mapping[str, _State]) -> None:
         """Takes in what changed."""
-        new = []
-        for task in self.changed:
-            place = bisect_left(self.names, task)
-            if place < len(self.names) and self.names[place] == task:
-                self.avros[place], self.states[place] = known[task].avro, known[task].state
-            else:
-                new.append(task)
+        new = self.changed - self.places.keys()
+        for task in self.changed - new:
+            place, one = self.places[task], known[task]
+            self.avros[place], self.states[place] = one.avro, one.state
         self.changed.clear()
         if new:
-            self.names = sorted(known)
-            chosen = [known[task] for task in self.names]
-            self.avros, self.states = [one.avro for one in chosen], [one.state for one in chosen]
+            names = sorted(known)
+            self.places = dict(zip(names, range(len(names)), strict=True))
+            self.avros, self.states = [known[task].avro for task in names], [known[task].state for task in names]
 
 
 class SealReader:
@@ -206,10 +203,9 @@ def _group(value: bytes, at: int, known: Mapping[str, _State]) -> tuple[SealedGr
     if found is None:
         raise ValueError("a group is of another form")
     passed, reasons, versions, trajectories, zone, boundary, *rest = found.groups()
-    slots = count_of(k)
-    name = _often(task)
-    state = _state(value[found.start(7) : found.end()], rest, known.get(name))
-    sealed = SealedGroup(
+    slots, name = count_of(k), _often(task)
+    state = _state(rest, known.get(name))
+    sealed = _SealedGroup(
         text_of(group).decode(),
         name,
         _often(purpose),
@@ -217,46 +213,52 @@ def _group(value: bytes, at: int, known: Mapping[str, _State]) -> tuple[SealedGr
         text_of(execution).decode() if execution != b"\0" else "",
         count_of(total),
         _turns(passed, slots),
-        _texts(reasons, slots),
-        _numbers(versions, slots),
-        _texts(trajectories, slots),
+        _nothing(slots) if len(reasons) == slots else _texts(reasons),
+        _counts(versions),
+        _nothing(slots) if len(trajectories) == slots else _texts(trajectories),
         _often(zone),
         boundary == b"\1",
         state.state,
     )
+    sealed.__class__ = SealedGroup
     return sealed, state, found.end()
 
 
-def _state(avro: bytes, parts: list[bytes], before: _State | None) -> _State:
-    task, category, window, counts = parts
-    groups, listed = _window(window, before)
-    return _State(avro, TaskState(_often(task), _often(category), groups, *_counts(counts)), window, listed)
+_SealedGroup, _TaskState, _WindowGroup = twin(SealedGroup), twin(TaskState), twin(WindowGroup)
+
+
+def _state(parts: list[bytes], before: _State | None) -> _State:
+    avro, task, category, window, kept, visit, group, moments, counts = parts
+    if before is not None and window == before.window:
+        groups, listed = before.state.window, before.groups
+    elif window == b"\0":
+        groups, listed = (), ()
+    else:
+        groups, listed = _kept(kept, before)
+        last = _WindowGroup(text_of(group).decode(), *_counts(moments))
+        last.__class__ = WindowGroup
+        groups, listed = (*groups, last), (*listed, visit)
+    state = _TaskState(_often(task), _often(category), groups, *_counts(counts))
+    state.__class__ = TaskState
+    return _State(avro, state, window, listed)
 
 
 _Window = tuple[tuple[WindowGroup, ...], tuple[bytes, ...]]
 
 
-def _window(data: bytes, before: _State | None) -> _Window:
-    """An array of groups that matched, and each of them as bytes. Nearly always it is the one before, or that and
-    another group: the others are not decoded again."""
+def _kept(data: bytes, before: _State | None) -> _Window:
+    """A window's groups but the last, after their number, and each of them as bytes. Nearly always they are the last
+    ones of the window before, and not decoded again."""
+    number = (data[0] >> 1) - 1
+    if not number:
+        return (), ()
     if before is not None:
-        if data == before.window:
-            return before.state.window, before.groups
-        keep = (data[0] >> 1) - 1
-        kept = before.groups[-keep:] if keep > 0 else ()
-        end = 1 + sum(map(len, kept))
-        if len(kept) == keep and data[1:end] == b"".join(kept):
-            last = _visit().fullmatch(data, end, len(data) - 1)
-            if last is not None:
-                groups = before.state.window[-keep:] if keep else ()
-                return (*groups, _visited(last)), (*kept, last.group())
-    visits = list(_visit().finditer(data, 1, len(data) - 1))
-    return tuple([_visited(visit) for visit in visits]), tuple([visit.group() for visit in visits])
-
-
-def _visited(visit: "re.Match[bytes]") -> WindowGroup:
-    group, counts = visit.groups()
-    return WindowGroup(text_of(group).decode(), *_counts(counts))
+        listed = before.groups[-number:]
+        if len(listed) == number and data[1:] == b"".join(listed):
+            return before.state.window[-number:], listed
+    visits = list(_visit().finditer(data, 1))
+    groups = tuple([WindowGroup(text_of(visit[1]).decode(), *_counts(visit[2])) for visit in visits])
+    return groups, tuple([visit[0] for visit in visits])
 
 
 @lru_cache(maxsize=65_536)
@@ -280,15 +282,7 @@ def _turns(data: bytes, slots: int) -> tuple[int | None, ...]:
     return tuple(turns)
 
 
-def _numbers(data: bytes, slots: int) -> tuple[int, ...]:
-    if len(data) == slots:
-        return tuple(data.translate(_HALVES))
-    return _counts(data)
-
-
-def _texts(data: bytes, slots: int) -> tuple[str, ...]:
-    if len(data) == slots:
-        return _nothing(slots)
+def _texts(data: bytes) -> tuple[str, ...]:
     texts, at = [], 0
     while at < len(data):
         size, at = long_count(data, at)
@@ -326,22 +320,24 @@ def _body(total: bytes, k: bytes) -> "re.Pattern[bytes] | None":
         return None
     turns = b"[" + b"".join([re.escape(bytes([2 * n])) for n in range(count_of(total) + 1)]) + b"]"
     again = b"\\x00" + re.escape(k)
-    # Of each item what it nearly always is, and what else it may be: so many of the first match in one go.
+    # Of each item what it nearly always is, written out, and what else it may be, repeated: the first is far quicker.
     repeated = (
         (b"\\x02" + turns, b"\\x00|\\x02" + turns),
         (b"\\x00", b"\\x00|" + text()),
         (SMALL_COUNT, COUNT),
         (b"\\x00", b"\\x00|%s|%s" % (DIGEST, text())),
     )
-    arrays = again.join([b"((?:%s){%d}|(?:%s){%d})" % (a, slots, b, slots) for a, b in repeated]) + b"\\x00"
+    arrays = again.join([b"(%s|(?:%s){%d})" % (a * slots, b, slots) for a, b in repeated]) + b"\\x00"
     return re.compile(arrays + b"(%s)(%s)" % (one_of(Zone), FLAG) + _state_pattern(), re.DOTALL)
 
 
 @cache
 def _state_pattern() -> bytes:
-    group = text() + COUNT * 3 + POSITIVE
-    windows = [b"%s(?:%s){%d}\\x00" % (re.escape(bytes([2 * n])), group, n) for n in range(1, 9)]
-    return b"(%s)(%s)(\\x00|%s)(%s)" % (text(), text(), b"|".join(windows), COUNT * 3)
+    """A state; of its window, which may be empty, the last group by itself."""
+    moments = COUNT * 3 + POSITIVE
+    kept = b"|".join([re.escape(bytes([2 * n])) + (text() + moments) * (n - 1) for n in range(1, 9)])
+    window = b"(\\x00|(%s)((%s)(%s))\\x00)" % (kept, text(), moments)
+    return b"((%s)(%s)%s(%s))" % (text(), text(), window, COUNT * 3)
 
 
 @cache
