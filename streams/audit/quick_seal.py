@@ -49,8 +49,8 @@ class _State(NamedTuple):
 
 
 class _Ordered:
-    """The states of a partition's tasks, in the order of their names. Of the many that an epoch's last seals carry, most
-    are those of the epoch before: what changed is put in its place, and the rest stays where it is."""
+    """The states of a partition's tasks, ordered by name. Of the many that an epoch's last seals carry, most are those
+    of the epoch before: what changed is put in its place, and the rest stays where it is."""
 
     def __init__(self) -> None:
         self.places: dict[str, int] = {}

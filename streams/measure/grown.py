@@ -47,8 +47,11 @@ class Grown(Mapping[K, V]):
         return islice(self._shared, self._size)
 
     def items(self) -> ItemsView[K, V]:
-        """The pairs, without a look-up for each."""
-        return dict(zip(self, map(_VALUE, islice(self._shared.values(), self._size)), strict=False)).items()
+        return self.plain().items()
+
+    def plain(self) -> dict[K, V]:
+        """A copy of this version, made without a look-up for each key."""
+        return dict(zip(self, map(_VALUE, self._shared.values()), strict=False))
 
     def __len__(self) -> int:
         return self._size

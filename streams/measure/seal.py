@@ -7,6 +7,7 @@ ids, policy versions or counts of deliveries. So any run of the same content giv
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from schemas.rules import canonical_json
 from schemas.seals import PartitionSealed, SealedGroup, TaskState
@@ -47,8 +48,8 @@ def join_chunks(chunks: Iterable[PartitionSealed]) -> PartitionSealed:
     first = ordered[0]
     if any(identity(seal) != identity(first) for seal in ordered):
         raise UnassembledSealError(f"chunks of different seals of step {first.step}, partition {first.partition}")
-    groups = tuple([group for seal in ordered for group in seal.groups])
-    state = tuple([task for seal in ordered for task in seal.state])
+    groups = tuple(chain.from_iterable([seal.groups for seal in ordered]))
+    state = tuple(chain.from_iterable([seal.state for seal in ordered]))
     return replace(first, chunk=0, chunks=1, groups=groups, state=state)
 
 

@@ -27,6 +27,7 @@ from schemas.rollouts import Purpose
 from schemas.rules import Rules, canonical_json
 from schemas.seals import SealedGroup, TaskState, Zone
 from streams.exact import mean_of, phi_of, text_of
+from streams.measure.grown import Grown
 from streams.pool.evidence import Evidence
 from streams.pool.member_rows import MemberRows
 from streams.pool.state import Candidate, Member, PoolState, Retired
@@ -76,7 +77,7 @@ class _Boundary:
         self.rules_text = opened.rules
         self.evidence = evidence
         members = cut.members
-        self.members: dict[str, Member] = dict(members if isinstance(members, dict) else members.items())
+        self.members: dict[str, Member] = members.plain() if isinstance(members, Grown) else dict(members)
         self.generated = set(compress(self.members, map(not_, map(_ORIGINAL, self.members.values()))))
         self.gone: dict[str, Retired] = dict(cut.retired)
         self.queue, self.unselected = queue_of(cut, opened.last_seed_step, evidence.selected)
@@ -225,9 +226,10 @@ class _Boundary:
             "retired": [[g.task, g.rule, g.since, g.probed] for g in sorted(self.gone.values(), key=lambda g: g.task)],
             "rules": self.rules_text,
         }
-        rows = self.rows.joined(members, self.members, self.evidence.states, self.cut.contents)
-        head = f'{{"epoch":{self.epoch},"members":[{rows}],'
-        return hashlib.sha256((head + canonical_json(content)[1:]).encode()).hexdigest()
+        pool = hashlib.sha256(f'{{"epoch":{self.epoch},"members":['.encode())
+        pool.update(self.rows.joined(members, self.generated, self.evidence.states, self.cut.contents))
+        pool.update(b"]," + canonical_json(content)[1:].encode())
+        return pool.hexdigest()
 
 
 def queue_of(

@@ -7,14 +7,11 @@ of, so that memory stays that of two epochs; selections stay until a boundary ha
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from operator import attrgetter
 from typing import Any
 
 from schemas.rollouts import Purpose
 from schemas.seals import PartitionSealed, SealedGroup, SelectedSeed, SelectionClosed, TaskState
 from streams.assembly import Assembly, assemble
-
-_TASK = attrgetter("task")
 
 
 @dataclass(slots=True)
@@ -40,8 +37,7 @@ class SealedStep:
         """Every task's state. Raises ValueError unless the step is the last of its epoch: no other seal carries it."""
         if not all(seal.last_of_epoch for seal in self.seals.values()):
             raise ValueError(f"step {self.step} is not the last of epoch {self.epoch}")
-        states = [state for seal in self.seals.values() for state in seal.state]
-        return dict(zip(map(_TASK, states), states, strict=True))
+        return {state.task: state for seal in self.seals.values() for state in seal.state}
 
 
 @dataclass(slots=True)

@@ -1,8 +1,11 @@
 """The state of the pool: frozen values that share structure, so that a boundary can keep the one it was cut from."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
+from typing import Any, cast
 
+from schemas.derive import twin
 from schemas.pool import BoundaryOpened, PoolMaterialized
 from schemas.task import TaskDefinition
 from streams.measure.grown import Grown
@@ -77,27 +80,11 @@ class PoolState:
     materialized: PoolMaterialized | None = None
     materialized_offset: int = 0
 
-    def moved(self, next_offset: int) -> "PoolState":
-        """The state after a record that changes nothing else. As ``replace``, in a fraction of the time."""
-        return PoolState(
-            next_offset,
-            self.generation,
-            self.definitions,
-            self.contents,
-            self.heldout,
-            self.members,
-            self.candidates,
-            self.retired,
-            self.settled,
-            self.operated,
-            self.pinned,
-            self.banned,
-            self.dismissed,
-            self.boundary,
-            self.cut,
-            self.materialized,
-            self.materialized_offset,
-        )
+    def but(self, **changes: Any) -> "PoolState":
+        """As ``dataclasses.replace``, in a third of the time: a log may register a hundred thousand tasks."""
+        made = _Twin(**{**dict(zip(_NAMES, _VALUES(self), strict=True)), **changes})
+        made.__class__ = PoolState
+        return cast(PoolState, made)
 
     @property
     def epoch(self) -> int:
@@ -113,3 +100,7 @@ class PoolState:
     def digest(self) -> str:
         """Empty before the first pool."""
         return self.materialized.digest if self.materialized else ""
+
+
+_NAMES = [one.name for one in fields(PoolState)]
+_VALUES, _Twin = attrgetter(*_NAMES), twin(PoolState)

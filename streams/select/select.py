@@ -22,7 +22,9 @@ def select(
     """The seeds of a step in order: by category, then rank in the bucket. last: task to the step it was last a seed."""
     if rules.curriculum == "static":
         return ()
-    free = [group for group in groups if _measured(group) and not _cooling(group.task, rules, step, last)]
+    # But for the ablation's draw, only boundary tasks count; most of a step's are none.
+    asked = groups if rules.curriculum == "random" else [group for group in groups if group.boundary]
+    free = [group for group in asked if _measured(group) and not _cooling(group.task, rules, step, last)]
     chosen: list[SealedGroup] = []
     for category in sorted({group.category for group in free}):
         chosen += _bucket([group for group in free if group.category == category], rules, step)

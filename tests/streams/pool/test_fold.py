@@ -238,6 +238,7 @@ def test_rules_of_the_builders_are_the_defaults_but_for_what_is_said() -> None:
     assert rules() == Rules()
 
 
-def test_a_state_that_moves_on_keeps_all_but_its_offset() -> None:
+def test_a_state_with_a_change_keeps_all_else() -> None:
     state = PoolState(*range(len(fields(PoolState))))
-    assert state.moved(99) == replace(state, next_offset=99)
+    assert state.but(next_offset=99) == replace(state, next_offset=99)
+    assert type(state.but(retired={})) is PoolState

@@ -11,7 +11,7 @@ from schemas.rules import canonical_json
 from schemas.seals import TaskState
 from streams.pool.decide import decide_boundary
 from streams.pool.member_rows import MemberRows
-from streams.pool.state import Member, PoolState
+from streams.pool.state import PoolState
 from tests.streams.pool.build import (
     closed,
     decided,
@@ -30,28 +30,32 @@ names = st.text(min_size=1, max_size=8)
 moved = st.one_of(st.none(), st.tuples(counts, counts, counts))
 
 
-def plain_row(member: Member, state: TaskState | None, content: str) -> list[Any]:
+def plain_row(task: str, original: bool, state: TaskState | None, content: str) -> list[Any]:
     streaks = [state.visits, state.low_streak, state.high_streak] if state else [0, 0, 0]
-    return [member.task, content, member.original, streaks]
+    return [task, content, original, streaks]
 
 
 @given(st.lists(st.dictionaries(names, st.tuples(st.booleans(), moved), max_size=6), min_size=1, max_size=5))
 def test_rows_kept_from_boundary_to_boundary_are_those_made_anew(pools: list[dict[str, Any]]) -> None:
     kept = MemberRows()
-    members: dict[str, Member] = {}
     states: dict[str, TaskState] = {}
     for pool in pools:
-        for task, (original, counted) in pool.items():
-            if task not in members or original != members[task].original:
-                members[task] = Member(task, original, "", 0)
-            if counted is not None:
-                states[task] = TaskState(task, "base", (), *counted)
-        contents = {task: f"content of {task}" for task in members}
-        tasks = tuple(sorted(pool))
-        rows = kept.joined(tasks, members, states, contents)
-        assert rows == MemberRows().joined(tasks, members, states, contents)
-        plain = [plain_row(members[task], states.get(task), contents[task]) for task in tasks]
-        assert f"[{rows}]" == canonical_json(plain)
+        counted = {task: counts for task, (_, counts) in pool.items() if counts is not None}
+        states = {**states, **{task: TaskState(task, "base", (), *counts) for task, counts in counted.items()}}
+        tasks, generated = tuple(sorted(pool)), {task for task, (original, _) in pool.items() if not original}
+        contents = {task: f"content of {task}" for task in pool}
+        rows = kept.joined(tasks, generated, states, contents)
+        assert rows == MemberRows().joined(tasks, generated, states, contents)
+        plain = [plain_row(task, task not in generated, states.get(task), contents[task]) for task in tasks]
+        assert b"[%s]" % rows == canonical_json(plain).encode()
+
+
+def test_a_row_is_made_again_where_a_state_is_gone_or_in_another_order() -> None:
+    kept, contents = MemberRows(), {"a": "1", "b": "2"}
+    a, b = TaskState("a", "base", (), 1, 0, 0), TaskState("b", "base", (), 2, 0, 0)
+    for states in ({"a": a, "b": b}, {"b": b, "a": a}, {"a": a}, {"b": b}, {}, {"a": b, "b": a}):
+        rows = kept.joined(("a", "b"), {"b"}, states, contents)
+        assert rows == MemberRows().joined(("a", "b"), {"b"}, states, contents)
 
 
 def plain_digest(state: PoolState, epoch: int, groups: dict[str, TaskState], text: str, previous: str) -> str:
@@ -61,7 +65,8 @@ def plain_digest(state: PoolState, epoch: int, groups: dict[str, TaskState], tex
     content = {
         "epoch": epoch,
         "members": [
-            plain_row(state.members[task], groups.get(task), state.contents[task]) for task in sorted(state.members)
+            plain_row(task, state.members[task].original, groups.get(task), state.contents[task])
+            for task in sorted(state.members)
         ],
         "queue": list(made.queue),
         "retired": [[one.task, one.rule, one.since, one.probed] for one in gone],
