@@ -17,6 +17,8 @@ from rods.topic_admin import TopicAdmin
 from rods.topics_file import TopicSpec, load_topics
 from schemas.connection import Broker
 
+_KNOWN_SECONDS, _LOOK_SECONDS = 30.0, 0.1
+
 
 class EmbeddedBroker(BrokerProcess):
     """Its log of events is gone with it."""
@@ -60,10 +62,10 @@ async def _check_partitions(admin: TopicAdmin, specs: Sequence[TopicSpec]) -> No
     """Waits for new topics to be known, since a broker may take a moment."""
     names = [spec.name for spec in specs]
     found = await admin.partitions(names)
-    for _ in range(50):
+    for _ in range(int(_KNOWN_SECONDS / _LOOK_SECONDS)):
         if all(found.get(name) for name in names):
             break
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(_LOOK_SECONDS)
         found = await admin.partitions(names)
     for spec in specs:
         if found.get(spec.name, 0) != spec.partitions:

@@ -58,8 +58,8 @@ class LogTail:
         self._behind = False
 
     async def __aenter__(self) -> "LogTail":
-        await self._consumer.start()
         try:
+            await self._consumer.start()
             await self._seek()
         except BaseException:
             await self._consumer.stop()

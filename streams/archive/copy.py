@@ -61,19 +61,25 @@ class Store:
         return data
 
     def size(self, name: str) -> int | None:
-        """A file's size; None where there is none."""
+        """A file's size; None where there is none. Raises ArchiveError."""
+        path = f"{self.root}/{name}"
         try:
-            size: int = self.system.size(f"{self.root}/{name}")
+            size: int = self.system.size(path)
         except FileNotFoundError:
             return None
+        except OSError as error:
+            raise ArchiveError(f"{path} cannot be read: {error}") from error
         return size
 
     def names(self, folder: str) -> list[str]:
-        """The names in a folder, in order; none where it is not there."""
+        """The names in a folder, in order; none where it is not there. Raises ArchiveError."""
+        path = f"{self.root}/{folder}"
         try:
-            found = self.system.ls(f"{self.root}/{folder}", detail=False)
+            found = self.system.ls(path, detail=False)
         except (FileNotFoundError, NotADirectoryError):
             return []
+        except OSError as error:
+            raise ArchiveError(f"{path} cannot be read: {error}") from error
         return sorted(str(path).rstrip("/").rpartition("/")[2] for path in found)
 
     def write(self, name: str, data: bytes) -> None:

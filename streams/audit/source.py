@@ -13,6 +13,8 @@ from queue import Full, Queue
 from threading import Event, Thread
 from typing import Any, NamedTuple, Protocol
 
+from aiokafka.errors import KafkaError
+
 from schemas.codec import decode
 from schemas.connection import Broker
 from schemas.errors import UndecodableError, UnknownFingerprintError
@@ -105,8 +107,8 @@ class ClusterSource:
         try:
             while isinstance(batch := pump.batches.get(), list):
                 yield from batch
-            if isinstance(batch, LogError):
-                raise AuditError(str(batch)) from batch
+            if isinstance(batch, LogError | KafkaError):
+                raise AuditError(f"{place[0]}/{partition} cannot be read: {batch}") from batch
             if batch is not None:
                 raise batch
         finally:
@@ -207,7 +209,6 @@ def topic_events(source: LogSource, topic: Topic) -> Iterator[tuple[int, Placed]
 
 async def _ends(broker: Broker, prefix: str) -> dict[tuple[str, int], int]:
     from aiokafka import AIOKafkaConsumer
-    from aiokafka.errors import KafkaError
 
     from schemas.connection import client_options
 

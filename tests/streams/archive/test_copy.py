@@ -101,6 +101,22 @@ def test_what_cannot_be_opened_is_said(tmp_path: Path) -> None:
         _copy(tmp_path / "none", tmp_path / "b")
 
 
+class Refusing:
+    """A system that lets nobody in."""
+
+    def refuse(self, *_: object, **__: object) -> None:
+        raise PermissionError("not for you")
+
+    size = ls = refuse
+
+
+def test_what_may_not_be_read_is_said() -> None:
+    store = Store(Refusing(), "runs", local=True)
+    for read in (store.size, store.names):
+        with pytest.raises(ArchiveError, match="runs/pool cannot be read: not for you"):
+            read("pool")
+
+
 def test_what_was_set_aside_is_copied_too(tmp_path: Path) -> None:
     source = _sealed(tmp_path / "a", 0, 1, 2)
     cut = record_cut(source, "one", {(Topic.POOL, 0): 2})

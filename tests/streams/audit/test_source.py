@@ -82,6 +82,12 @@ def test_a_topic_that_a_source_lacks_holds_nothing(tmp_path: Path) -> None:
         )
 
 
+def test_a_cluster_that_has_gone_is_told_in_a_sentence() -> None:
+    gone = ClusterSource("127.0.0.1:1", PREFIX, {(Topic.SEALS.named(PREFIX), 0): 5})
+    with pytest.raises(AuditError, match=r"audited\.seals/0 cannot be read"):
+        next(gone.records(Topic.SEALS, 0))
+
+
 def test_a_source_can_be_left_before_its_end(source: LogSource) -> None:
     assert next(iter(events(source, Topic.SEALS, 0))).offset == 0
 
