@@ -142,6 +142,22 @@ def _of_records(shape: Shape, records: Iterator[LogRecord]) -> Iterator[pa.Table
 
 
 def _table(shape: Shape, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
+    """Without the rows of values that no run writes, which no column holds."""
+    try:
+        return _filled(shape, rows)
+    except (pa.ArrowInvalid, OverflowError):
+        return _filled(shape, [row for row in rows if _fits(shape, row)])
+
+
+def _fits(shape: Shape, row: tuple[Any, ...]) -> bool:
+    try:
+        _filled(shape, [row])
+    except (pa.ArrowInvalid, OverflowError):
+        return False
+    return True
+
+
+def _filled(shape: Shape, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(shape.schema)
     arrays = []
     for field, values in zip(shape.schema, columns, strict=True):
