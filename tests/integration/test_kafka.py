@@ -37,7 +37,7 @@ async def test_a_run_whose_own_kafka_is_killed_decides_alike_and_its_log_survive
     loops.append(loop)
     await first(loop.address, Topic.SEALS, lambda event: isinstance(event, PartitionSealed))
     loop.kill(loop.broker_pid())
-    assert loop.result()["restarts"] == {"broker": 1}
+    assert loop.result()["restarts"]["broker"] == 1, "a worker may end too, where its commit found nobody"
     assert digests(tmp_path / "run") == digests(embedded)
     logs = places("rods.", archived_partition_count(tmp_path / "run" / "archive"))
     with KafkaBroker(tmp_path / "run" / "kafka", tmp_path / "log") as broker:
