@@ -39,7 +39,7 @@ def _seals(source: LogSource, story: RunStory, seals: Iterable[RecordedSeal]) ->
 def _difference(opened: str, used: str) -> tuple[str, str, str]:
     try:
         found = next(differences(json.loads(used), json.loads(opened)), None)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     return (found.path, found.recorded, found.recomputed) if found else ("rules", shown(used), shown(opened))
 

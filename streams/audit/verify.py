@@ -257,11 +257,11 @@ def _schema_faults(archive: Path) -> Iterator[Fault]:
     try:
         index: dict[str, Any] = json.loads((folder / "index.json").read_bytes())
         recorded = {f"{name}.avsc": str(entry["sha256"]) for name, entry in index.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         yield archive_fault(FaultKind.SCHEMA_TEXT, "schemas/index.json", "the index of schemas cannot be read")
         return
     ours = {path.name: path.read_bytes() for path in AVRO_FOLDER.iterdir()}
-    present = {path.name: path for path in folder.iterdir() if path.suffix == ".avsc"}
+    present = {path.name: path for path in folder.iterdir() if path.suffix == ".avsc" and path.is_file()}
     for name in sorted(recorded.keys() | present.keys()):
         wrong = _schema_fault(recorded.get(name), present.get(name), ours.get(name))
         if wrong:

@@ -27,6 +27,7 @@ from streams.audit.errors import AuditError
 from streams.audit.lineage import lineage
 from streams.audit.overlay import Overlay
 from streams.audit.pool_epoch import last_epoch, pool_of
+from streams.audit.replay import ReplayOptions, replay
 from streams.audit.source import ArchiveSource
 from streams.audit.story import run_story
 from streams.audit.verify import verify_archive
@@ -64,6 +65,23 @@ def test_what_cannot_be_read_of_values_that_no_run_writes_is_said_in_a_sentence(
     ):
         with pytest.raises(AuditError, match=r"values that no run writes .* rods audit verify tells where"):
             read()
+
+
+def test_replay_tells_of_rules_nested_deeper_than_any_reader_goes(tmp_path: Path) -> None:
+    place, _ = places(ARCHIVE, Topic.SEALS, lambda event: isinstance(event, PartitionSealed))[0]
+    source = ArchiveSource(forge(ARCHIVE, tmp_path, place, lambda event: replace(event, rules="[" * 100_000)))
+    assert not replay(source, ReplayOptions(jobs=1)).agrees
+    assert FaultKind.VALUE in {fault.kind for fault in verify_archive(tmp_path).faults}
+
+
+def test_verify_tells_of_schema_texts_that_are_none(tmp_path: Path) -> None:
+    archive = shutil.copytree(ARCHIVE, tmp_path / "archive")
+    text = archive / "schemas" / "TaskRetired.v1.avsc"
+    text.unlink()
+    text.mkdir()
+    assert [fault.file for fault in verify_archive(archive).faults] == ["schemas/TaskRetired.v1.avsc"]
+    (archive / "schemas" / "index.json").write_text("[" * 100_000)
+    assert [fault.file for fault in verify_archive(archive).faults] == ["schemas/index.json"]
 
 
 def test_an_event_whose_values_no_column_holds_leaves_the_drift_as_it_was(tmp_path: Path) -> None:
