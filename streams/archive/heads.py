@@ -27,6 +27,7 @@ from streams.durable import replace_durably
 HEADS = "heads.json"
 FORMAT = 1
 _MOST_BYTES = 4 * 1024 * 1024
+_MOST = 2**63
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +109,24 @@ def parse_heads(path: Path) -> Heads:
         heads = tuple([Head(**head) for head in document.pop("heads")])
         parsed = Heads(heads=heads, **document)
         canonical_json(asdict(parsed))
+        if not _is_possible(parsed):
+            raise ValueError("impossible values")
     except OSError as error:
         raise ArchiveError(f"the heads in {path} cannot be read: {error.strerror}") from error
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ArchiveError(f"{path} holds no heads of an archive") from error
     return parsed
+
+
+def _is_possible(heads: Heads) -> bool:
+    """Whether what was read are texts and numbers of what there may be."""
+    texts, numbers = [heads.run, heads.cuts_chain, heads.public_key, heads.signature], [heads.cuts]
+    for head in heads.heads:
+        texts += [head.topic, head.chain]
+        numbers += [head.partition, head.segments, head.next_offset]
+    return all(isinstance(text, str) for text in texts) and all(
+        type(number) is int and 0 <= number < _MOST for number in numbers
+    )
 
 
 def write_heads(heads: Heads, path: Path) -> None:

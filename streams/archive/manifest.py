@@ -137,9 +137,12 @@ def entry_of(line: bytes) -> Segment:
     try:
         segment = Segment(**json.loads(line))
         known = segment.file == segment_name(segment.first, segment.last) and 0 <= segment.first <= segment.last
+        known = known and segment.size >= 0
     except (ValueError, TypeError, RecursionError) as error:
         raise ValueError("not an entry") from error
-    if not known or segment.size < 0 or line_of(segment) != line + b"\n":
+    numbers, texts = (segment.first, segment.last, segment.size), (segment.sha256, segment.previous)
+    typed = all(type(number) is int for number in numbers) and all(isinstance(text, str) for text in texts)
+    if not (known and typed) or line_of(segment) != line + b"\n":
         raise ValueError("impossible values, or not in canonical form")
     return segment
 

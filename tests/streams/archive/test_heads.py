@@ -102,3 +102,15 @@ def test_what_is_no_key_is_said_in_one_sentence(tmp_path: Path) -> None:
     for name in ("none", "text", "key"):
         with pytest.raises(ArchiveError):
             read_public_key(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"segments": 2**70}, {"segments": -1}, {"next_offset": "x"}, {"partition": True}, {"chain": None}, {"topic": 5}],
+)
+def test_heads_of_impossible_values_are_none(heads: Heads, wrong: dict[str, object], tmp_path: Path) -> None:
+    document = heads.as_json()
+    document["heads"] = [{**document["heads"][0], **wrong}]
+    (tmp_path / "heads.json").write_text(json.dumps(document))
+    with pytest.raises(ArchiveError, match="holds no heads of an archive"):
+        parse_heads(tmp_path / "heads.json")

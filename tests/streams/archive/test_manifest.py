@@ -2,17 +2,19 @@ import hashlib
 import io
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import fastavro
 import pytest
 
+from schemas.rules import canonical_json
 from schemas.topics import Topic
 from streams.archive.errors import ArchiveConflictError, ArchiveError
-from streams.archive.manifest import MANIFEST, read_manifest, take_up
+from streams.archive.manifest import MANIFEST, entry_of, read_manifest, take_up
 from streams.archive.partition import PartitionArchive, partition_folder
 from streams.archive.read import read_archive
-from streams.archive.segment import Segment, encode_segment, read_segment
+from streams.archive.segment import Segment, encode_segment, read_segment, segment_name
 from streams.log_reader import LogRecord
 
 
@@ -145,3 +147,13 @@ def test_a_file_that_its_manifest_vouches_for_is_still_not_trusted(tmp_path: Pat
 def test_a_missing_archive_is_said(tmp_path: Path) -> None:
     with pytest.raises(ArchiveError, match="no archive"):
         list(read_archive(tmp_path / "none", Topic.POOL))
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"size": "1"}, {"size": None}, {"size": True}, {"sha256": 5}, {"previous": None}, {"first": False}]
+)
+def test_an_entry_whose_values_are_of_another_type_is_none(wrong: dict[str, object]) -> None:
+    entry = asdict(Segment(segment_name(0, 1), 0, 1, 10, "a" * 64, ""))
+    entry_of(canonical_json(entry).encode())
+    with pytest.raises(ValueError, match=r"not an entry|impossible values"):
+        entry_of(canonical_json({**entry, **wrong}).encode())
