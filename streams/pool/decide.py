@@ -27,7 +27,6 @@ from schemas.rollouts import Purpose
 from schemas.rules import Rules, canonical_json
 from schemas.seals import SealedGroup, TaskState, Zone
 from streams.exact import mean_of, phi_of, text_of
-from streams.measure.grown import Grown
 from streams.pool.evidence import Evidence
 from streams.pool.member_rows import MemberRows
 from streams.pool.state import Candidate, Member, PoolState, Retired
@@ -76,8 +75,7 @@ class _Boundary:
         self.rules = Rules.parse(opened.rules)
         self.rules_text = opened.rules
         self.evidence = evidence
-        members = cut.members
-        self.members: dict[str, Member] = members.plain() if isinstance(members, Grown) else dict(members)
+        self.members: dict[str, Member] = dict(cut.members)
         self.generated = set(compress(self.members, map(not_, map(_ORIGINAL, self.members.values()))))
         self.gone: dict[str, Retired] = dict(cut.retired)
         self.queue, self.unselected = queue_of(cut, opened.last_seed_step, evidence.selected)

@@ -7,6 +7,7 @@ of, so that memory stays that of two epochs; selections stay until a boundary ha
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from schemas.rollouts import Purpose
@@ -112,7 +113,7 @@ class SealLog:
         return Evidence(
             epoch,
             self.selections[last_step].digest,
-            {group.task: group for group in groups if Purpose(group.purpose).measured},
+            {group.task: group for group in groups if _measured(group.purpose)},
             self.steps[last_step].states(),
             self.selected,
             self.contradicted.get(epoch, 0),
@@ -139,3 +140,9 @@ class Evidence:
     states: Mapping[str, TaskState]
     selected: Mapping[str, int] | None = None
     contradicted: int = 0
+
+
+@cache
+def _measured(purpose: str) -> bool:
+    """Raises ValueError where it is none."""
+    return Purpose(purpose).measured

@@ -119,7 +119,10 @@ def _defined(state: PoolState, definition: TaskDefinition, **changes: Any) -> Po
 def _opened(state: PoolState, event: BoundaryOpened) -> PoolState:
     if state.boundary is not None or event.epoch != state.epoch + 1:
         return state
-    return state.but(boundary=event, cut=state.but(boundary=None, cut=None))
+    # From here on members leave as well as come, which a plain map does better.
+    members = state.members.plain() if isinstance(state.members, Grown) else state.members
+    cut = state.but(boundary=None, cut=None, members=members)
+    return cut.but(boundary=event, cut=cut)
 
 
 def _decides(state: PoolState, epoch: int) -> bool:

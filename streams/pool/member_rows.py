@@ -6,7 +6,7 @@ Whoever decides many boundaries of one log keeps the rows between them; they are
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import compress
-from operator import eq, is_not
+from operator import is_, is_not
 
 from schemas.rules import json_text
 from schemas.seals import TaskState
@@ -55,7 +55,7 @@ class MemberRows:
 def _changed(tasks: Sequence[str], states: Mapping[str, TaskState], before: Mapping[str, TaskState]) -> Iterable[str]:
     """The tasks that have another state than before. Maps of the same tasks in one order are gone through side by side,
     which spares looking up each task in both."""
-    if len(states) == len(before) and all(map(eq, states, before)):
+    if len(states) == len(before) and all(map(is_, states, before)):
         return compress(states, map(is_not, states.values(), before.values()))
     return compress(tasks, map(is_not, map(states.get, tasks), map(before.get, tasks)))
 
