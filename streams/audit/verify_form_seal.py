@@ -15,6 +15,7 @@ from streams.audit.verify_grammar import (
     DIGEST,
     FLAG,
     POSITIVE,
+    SMALL_COUNT,
     count_of,
     envelope_pattern,
     long_count,
@@ -141,8 +142,10 @@ def _group_body(total: bytes, k: bytes) -> "re.Pattern[bytes] | None":
     again = b"\\x00" + re.escape(k)
     live = b"(?:\\x02%s){%d}%s\\x00{%d}" % (turns, slots, again, slots)
     mixed = b"(?P<passed>(?:\\x00|\\x02%s){%d})%s(?P<reasons>%s{%d})" % (turns, slots, again, text_pattern(), slots)
-    versions = again + b"(?:%s){%d}" % (COUNT, slots)
-    trajectories = again + b"(?:%s|%s){%d}\\x00" % (DIGEST, text_pattern(), slots)
+    # What nearly every group has stands first: it matches in one go.
+    versions = again + b"(?:%s{%d}|(?:%s){%d})" % (SMALL_COUNT, slots, COUNT, slots)
+    named = b"(?:%s|%s){%d}" % (DIGEST, text_pattern(), slots)
+    trajectories = again + b"(?:\\x00{%d}|%s)\\x00" % (slots, named)
     parts = (b"(?:" + live + b"|" + mixed + b")", versions, trajectories, one_of(Zone, ""), FLAG, _state().pattern)
     return re.compile(b"".join(parts), re.DOTALL)
 
