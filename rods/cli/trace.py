@@ -26,7 +26,7 @@ def trace(
     with audit_errors():
         found = lineage(open_log(None if broker else Path(run), broker, prefix), wanted)
     if as_json:
-        typer.echo(json.dumps({"task": found.wanted, "root": found.root.document()}))
+        typer.echo(json.dumps({"task": found.wanted, "tasks": [story.document() for _, story in found.tasks()]}))
         return
-    for line in story_lines(found.root, found.wanted):
+    for line in story_lines(found):
         say(line)

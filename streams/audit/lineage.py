@@ -53,7 +53,7 @@ class TaskStory:
     children: list["TaskStory"] = field(default_factory=list)
 
     def document(self) -> dict[str, Any]:
-        """As JSON holds it."""
+        """As JSON holds it; children name their parent, since a chain of variants may be deeper than JSON nests."""
         return {
             "task": self.task,
             "parent": self.parent,
@@ -61,7 +61,6 @@ class TaskStory:
             "turns": self.turns,
             "seed": self.seed,
             "facts": [fact._asdict() for fact in self.facts],
-            "children": [child.document() for child in self.children],
         }
 
 
@@ -71,6 +70,14 @@ class Lineage:
 
     wanted: str
     root: TaskStory
+
+    def tasks(self) -> Iterator[tuple[int, TaskStory]]:
+        """Depth and story of each, the root at 0 and first, children below their parents."""
+        waiting = [(0, self.root)]
+        while waiting:
+            depth, story = waiting.pop()
+            yield depth, story
+            waiting += [(depth + 1, child) for child in reversed(story.children)]
 
 
 @uncollected()
@@ -287,14 +294,13 @@ def _groups(evidence: tuple[str, ...]) -> str:
     return "on group " + ", ".join(evidence) if evidence else "on no group"
 
 
-def story_lines(story: TaskStory, wanted: str, depth: int = 0) -> Iterator[str]:
+def story_lines(found: Lineage) -> Iterator[str]:
     """A tree for a person, children under their parents."""
-    pad = "    " * depth
-    mark = "  <- asked for" if story.task == wanted else ""
-    made = f", from seed {story.seed}" if story.seed else ", original"
-    yield f"{pad}{story.task}  {story.category}, {story.turns} turns{made}{mark}"
-    for fact in story.facts:
-        at = f"epoch {fact.epoch}" + (f", step {fact.step}" if 0 < fact.step < _LAST else "")
-        yield f"{pad}  {at:<18} {fact.kind:<15} {fact.text}  [{fact.place}]"
-    for child in story.children:
-        yield from story_lines(child, wanted, depth + 1)
+    for depth, story in found.tasks():
+        pad = "    " * depth
+        mark = "  <- asked for" if story.task == found.wanted else ""
+        made = f", from seed {story.seed}" if story.seed else ", original"
+        yield f"{pad}{story.task}  {story.category}, {story.turns} turns{made}{mark}"
+        for fact in story.facts:
+            at = f"epoch {fact.epoch}" + (f", step {fact.step}" if 0 < fact.step < _LAST else "")
+            yield f"{pad}  {at:<18} {fact.kind:<15} {fact.text}  [{fact.place}]"

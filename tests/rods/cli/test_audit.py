@@ -94,7 +94,7 @@ def test_what_cannot_be_audited_is_one_sentence(tmp_path: Path) -> None:
 def test_a_task_can_be_traced_and_its_pool_exported(tmp_path: Path) -> None:
     task = next(iter(document("audit", "what-if", RUN)["epochs"][1]["injections"]))
     root = document("trace", RUN, task)
-    assert (root["task"], root["root"]["parent"]) == (task, None)
+    assert (root["task"], root["tasks"][0]["parent"]) == (task, None)
     header = document("pool", "export", RUN, "--at-epoch", "2", "--to", str(tmp_path))
     assert header["agrees"]
     assert len(Path(header["jsonl"]).read_text().splitlines()) == header["members"]
