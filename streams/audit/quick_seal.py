@@ -335,7 +335,8 @@ def _body(total: bytes, k: bytes) -> "re.Pattern[bytes] | None":
 def _state_pattern() -> bytes:
     """A state; of its window, which may be empty, the last group by itself."""
     moments = COUNT * 3 + POSITIVE
-    kept = b"|".join([re.escape(bytes([2 * n])) + (text() + moments) * (n - 1) for n in range(1, 9)])
+    groups = [(text() + moments) * n if n < 2 else b"(?:%s){%d}" % (text() + moments, n) for n in range(8)]
+    kept = b"|".join([re.escape(bytes([2 * n])) + others for n, others in enumerate(groups, 1)])
     window = b"(\\x00|(%s)((%s)(%s))\\x00)" % (kept, text(), moments)
     return b"((%s)(%s)%s(%s))" % (text(), text(), window, COUNT * 3)
 
