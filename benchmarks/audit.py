@@ -12,6 +12,8 @@ import io
 import os
 import resource
 import shutil
+import subprocess
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -26,15 +28,13 @@ from schemas.codec import HEADER_BYTES, kind_of_frame, schema_text
 from schemas.topics import Topic
 from streams.audit.columns import ColumnStore
 from streams.audit.drift import drift
-from streams.audit.lineage import lineage
-from streams.audit.pool_epoch import pool_of
 from streams.audit.replay import ReplayOptions, replay
 from streams.audit.source import ArchiveSource
 from streams.audit.story import run_story
 from streams.audit.verify import verify_archive
 
 T = TypeVar("T")
-LONG_GROUPS, LONG_TASKS = 60, 200
+LONG_GROUPS, LONG_TASKS = 45, 200
 DONE = "made-whole"
 """Written last, so that a log that was made in part is made again."""
 
@@ -94,15 +94,22 @@ def clickhouse(columns: Path) -> dict[int, list[int]]:
 
 
 def long_log(folder: Path, epochs: int) -> None:
-    """What it takes to ask for one task and for one pool of a log of many epochs."""
+    """What it takes to ask for one task and for one pool of a log of many epochs, by whole commands."""
     size = Size(epochs * LONG_GROUPS, LONG_TASKS, epochs)
     archive = made(folder / f"long-{size.groups}-{size.tasks}-{size.epochs}", size)
-    source = ArchiveSource(archive)
-    records = records_of(source, *Topic)
+    records = records_of(ArchiveSource(archive), *Topic)
     print(f"{records:,} records of {epochs:,} epochs")
-    timed("trace of a task", size.groups, records, lambda: lineage(source, "made-task-000007"))
-    timed("pool show, in the middle", size.groups, records, lambda: pool_of(source, epochs // 2))
-    timed("pool show, the last", size.groups, records, lambda: pool_of(source))
+    for name, words in (
+        ("rods trace", ("trace", str(archive), "made-task-000007")),
+        ("rods pool show, middle", ("pool", "show", str(archive), "--at-epoch", str(epochs // 2))),
+        ("rods pool show, last", ("pool", "show", str(archive))),
+    ):
+        timed(name, size.groups, records, partial(command, *words))
+
+
+def command(*words: str) -> None:
+    """Runs ``rods`` from its start to its end."""
+    subprocess.run([sys.executable, "-m", "rods", *words], stdout=subprocess.DEVNULL, check=True)
 
 
 def made(archive: Path, size: Size) -> Path:

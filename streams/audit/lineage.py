@@ -3,6 +3,8 @@
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 from schemas.codec import PlainEvent, decode, decode_plain, kind_of_frame
@@ -25,6 +27,7 @@ from streams.audit.collector import uncollected
 from streams.audit.errors import AuditError, of_a_run
 from streams.audit.mentions import Mentions
 from streams.audit.quick_seal import GroupReader, SealedGroups
+from streams.audit.shared_work import shared
 from streams.audit.source import LogSource, placed, records_at
 from streams.audit.story import partitions_of
 from streams.exact import mean_of, text_of
@@ -101,9 +104,13 @@ class _Trace:
             raise AuditError(f"the log knows no task {self.task[:200]!r}")
         root = self._root()
         tree = self._tree(root)
-        self._seals(tree)
-        self._synthesis(tree)
-        self._rollouts(tree)
+        numbers = self._partitions_of(tree, Topic.ROLLOUTS)
+        many = sum(self.source.end(Topic.ROLLOUTS, number) for number in numbers) > _MANY_RESULTS
+        with shared([partial(_rollouts, self.source, number, tree) for number in numbers], 2 if many else 1) as work:
+            self._seals(tree)
+            self._synthesis(tree)
+            for task, fact in chain.from_iterable(work.results()):
+                self.stories[task].facts.append(fact)
         for task, fact in self.deferred:
             if task in tree:
                 self.stories[task].facts.append(fact)
@@ -217,33 +224,10 @@ class _Trace:
     def _synthesis(self, tree: set[str]) -> None:
         mentions = Mentions(tree)
         for partition in self._partitions_of(tree, Topic.SYNTHESIS):
-            for offset, (kind, _, event) in self._found(Topic.SYNTHESIS, partition, mentions, _STAGES):
+            for offset, (kind, _, event) in _found(self.source, Topic.SYNTHESIS, partition, mentions, _STAGES):
                 if event["task"] in tree:
                     where = f"synthesis/{partition} at offset {offset}"
                     self.stories[event["task"]].facts.append(_stage(kind, event, where))
-
-    def _rollouts(self, tree: set[str]) -> None:
-        mentions = Mentions(tree)
-        for partition in self._partitions_of(tree, Topic.ROLLOUTS):
-            for offset, (_, _, event) in self._found(Topic.ROLLOUTS, partition, mentions, (RolloutFinished.KIND,)):
-                if event["task"] in tree:
-                    slots = [
-                        slot["turns_passed"] if slot["reason"] is None else slot["reason"] for slot in event["slots"]
-                    ]
-                    text = f"group {event['group']}, execution {event['execution'][:12]}: passed {slots}"
-                    where = f"rollouts/{partition} at offset {offset}"
-                    fact = Fact(event["epoch"], event["step"], f"rollout ({event['purpose']})", text, where)
-                    self.stories[event["task"]].facts.append(fact)
-
-    def _found(
-        self, topic: Topic, partition: int, mentions: Mentions, kinds: Collection[str]
-    ) -> Iterator[tuple[int, PlainEvent]]:
-        """The events of some kinds that name a task of the tree."""
-        for record in records_at(self.source, topic, partition, mentions.named):
-            value = record.value or b""
-            if kind_of_frame(value) in (None, *kinds):
-                with suppress(UndecodableError):
-                    yield record.offset, decode_plain(value)
 
     def _partitions_of(self, tree: set[str], topic: Topic) -> list[int]:
         wanted = {partition_of(task, self.partitions) for task in tree}
@@ -255,9 +239,36 @@ _OF_ONE_TASK = frozenset(
     kind.KIND
     for kind in (TaskRegistered, VariantVerified, SeedSettled, TaskInjected, TaskRetired, TaskProbed, OperatorDecided)
 )
+_MANY_RESULTS = 100_000
+"""So many are worth the start of a process, which takes as long as reading them."""
 _LAST = 2**31
 """A boundary stands after every step of its epoch."""
 _RANKS = ("registered", "verified", "rollout (train)", "rollout (probe)", "measured", "selected", "stage", "rejected")
+
+
+def _rollouts(source: LogSource, partition: int, tree: set[str]) -> list[tuple[str, Fact]]:
+    """What the results of a partition say, each with its task. For a process of its own, where there are many."""
+    facts = []
+    kinds = (RolloutFinished.KIND,)
+    for offset, (_, _, event) in _found(source, Topic.ROLLOUTS, partition, Mentions(tree), kinds):
+        if event["task"] in tree:
+            slots = [slot["turns_passed"] if slot["reason"] is None else slot["reason"] for slot in event["slots"]]
+            text = f"group {event['group']}, execution {event['execution'][:12]}: passed {slots}"
+            where = f"rollouts/{partition} at offset {offset}"
+            fact = Fact(event["epoch"], event["step"], f"rollout ({event['purpose']})", text, where)
+            facts.append((event["task"], fact))
+    return facts
+
+
+def _found(
+    source: LogSource, topic: Topic, partition: int, mentions: Mentions, kinds: Collection[str]
+) -> Iterator[tuple[int, PlainEvent]]:
+    """The events of some kinds that name a task."""
+    for record in records_at(source, topic, partition, mentions.named):
+        value = record.value or b""
+        if kind_of_frame(value) in (None, *kinds):
+            with suppress(UndecodableError):
+                yield record.offset, decode_plain(value)
 
 
 def _rank(fact: Fact) -> int:

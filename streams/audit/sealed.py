@@ -77,8 +77,8 @@ class SealedPass:
         return True
 
     def finish(self) -> None:
-        """Reads to the end."""
-        for one in self._events:
+        """Reads to the end, or to what lies beyond `to_epoch` or does not fold."""
+        while (one := next(self._events, None)) is not None:
             self._take(one)
 
     def _take(self, one: Placed) -> None:

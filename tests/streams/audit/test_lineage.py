@@ -1,4 +1,5 @@
 import json
+from typing import Any
 
 import pytest
 
@@ -7,6 +8,7 @@ from schemas.synthesis import VariantRejected
 from schemas.topics import Topic
 from streams.audit.errors import AuditError
 from streams.audit.lineage import Lineage, TaskStory, lineage, story_lines
+from streams.audit.shared_work import shared
 from streams.audit.source import ArchiveSource
 from tests.streams.audit.forge import GOLDEN, places
 
@@ -80,6 +82,21 @@ def test_a_disturbed_run_tells_an_operators_order_a_missing_group_a_probe_and_a_
 def test_a_task_that_the_log_does_not_know_is_said_so() -> None:
     with pytest.raises(AuditError, match="the log knows no task 'nobody'"):
         lineage(ArchiveSource(ARCHIVE), "nobody")
+
+
+def test_a_story_is_the_same_where_another_process_reads_the_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, variant = places(ARCHIVE, Topic.POOL, lambda event: isinstance(event, TaskInjected))[0]
+    alone = list(story_lines(lineage(ArchiveSource(ARCHIVE), variant.task)))
+    processes: list[int] = []
+
+    def counted(jobs: Any, number: int) -> Any:
+        processes.append(number)
+        return shared(jobs, number)
+
+    monkeypatch.setattr("streams.audit.lineage.shared", counted)
+    monkeypatch.setattr("streams.audit.lineage._MANY_RESULTS", 0)
+    assert list(story_lines(lineage(ArchiveSource(ARCHIVE), variant.task))) == alone
+    assert processes == [2] and any("rollout (train)" in line for line in alone)
 
 
 def test_a_chain_of_variants_may_be_deeper_than_python_calls_or_json_nest() -> None:
