@@ -13,7 +13,7 @@ from tests.integration.faults.schedule import HELD_BACK, HOLD_BACK, Action, Sche
 from tests.integration.faults.trial import TRIGGERS, Trial, TrialError, run_trial
 from tests.integration.faults.verdict import assert_right, decided, honest_late
 
-TRIES = 3
+TRIES = 6
 """How often a schedule is run, until each of its faults has found the run alive: one takes a few seconds, and a loaded
 machine may show its log too late."""
 UNDISTURBED = Schedule(-1)
