@@ -8,7 +8,6 @@ random generator) and `state.json` (scalars of the optimiser, counters, and what
 """
 
 import json
-import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from torch.optim import Optimizer
 
 from learner.checkpoint_files import FORMAT, OPTIMIZER, STATE, WEIGHTS, file_digest, read_state
 from learner.errors import CheckpointError
+from streams.durable import sync
 
 RANDOM_STATE = "random_state"
 
@@ -52,7 +52,7 @@ def publish_weights(model: nn.Module, folder: Path, version: int, generation: in
     digest = _write_weights(model, scratch)
     path = folder / f"policy-{version:06d}-g{generation:04d}-{digest[:12]}.safetensors"
     scratch.replace(path)
-    _flush(folder)
+    sync(folder)
     return PublishedWeights(version, path, digest)
 
 
@@ -106,7 +106,7 @@ def save_checkpoint(
     }
     (scratch / STATE).write_text(json.dumps(state, sort_keys=True, indent=1) + "\n", encoding="utf-8")
     for name in (WEIGHTS, OPTIMIZER, STATE):
-        _flush(scratch / name)
+        sync(scratch / name)
     return _move_folder(scratch, folder / f"checkpoint-{version:06d}-g{generation:04d}-{digest[:12]}")
 
 
@@ -137,7 +137,7 @@ def _write_weights(model: nn.Module, path: Path) -> str:
     state = model.state_dict()
     tensors = {name: state[name].detach().cpu().contiguous() for name in sorted(_distinct_names(model))}
     save_file(tensors, path, metadata={"format": "pt"})
-    _flush(path)
+    sync(path)
     return file_digest(path)
 
 
@@ -178,14 +178,5 @@ def _move_folder(scratch: Path, target: Path) -> Path:
         shutil.rmtree(scratch)
         return target
     scratch.replace(target)
-    _flush(target.parent)
+    sync(target.parent)
     return target
-
-
-def _flush(path: Path) -> None:
-    """Makes a file, or the names in a folder, durable."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -16,7 +16,7 @@ from typing import Any
 
 from rods.errors import UserError
 from rods.settings import EMBEDDED
-from streams.durable import make_folder, replace_durably, sync_folder
+from streams.durable import make_folder, replace_durably, sync
 
 FORMAT = 1
 
@@ -100,7 +100,7 @@ class RunFolder:
                 json.dump({"format": FORMAT, "run": run_id, "broker": broker, "resumed": 0}, marker)
                 marker.flush()
                 os.fsync(marker.fileno())
-            sync_folder(self.path)
+            sync(self.path)
         except FileExistsError:
             raise UserError(f"the folder {self.path} holds a run already; name another with --folder") from None
         except OSError as error:

@@ -18,7 +18,7 @@ def replace_durably(path: Path, data: bytes) -> None:
     scratch = path.with_name(f".{path.name}.tmp")
     write_durably(scratch, data)
     scratch.replace(path)
-    sync_folder(path.parent)
+    sync(path.parent)
 
 
 def make_folder(folder: Path, root: Path) -> None:
@@ -29,12 +29,12 @@ def make_folder(folder: Path, root: Path) -> None:
     named = [one for one in (folder, *folder.parents) if one.is_relative_to(root)]
     for one in (*named, *missing):
         with suppress(PermissionError):
-            sync_folder(one.parent)
+            sync(one.parent)
 
 
-def sync_folder(folder: Path) -> None:
-    """Makes names that were created or replaced in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def sync(path: Path) -> None:
+    """Makes a file's bytes durable, or the names that were created or replaced in a folder."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -20,7 +20,7 @@ from schemas.topics import DOWNSTREAM_FIRST, Topic
 from streams.archive.errors import ArchiveError
 from streams.archive.manifest import newest_entry
 from streams.archive.partition import partition_folder
-from streams.durable import sync_folder
+from streams.durable import sync
 from streams.log_reader import Place, end_offsets
 
 CUTS = "cuts.jsonl"
@@ -162,4 +162,4 @@ def _append(path: Path, before: bytes, line: bytes) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-    sync_folder(path.parent)
+    sync(path.parent)

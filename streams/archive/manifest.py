@@ -18,7 +18,7 @@ from pathlib import Path
 from schemas.rules import canonical_json
 from streams.archive.errors import ArchiveConflictError, ArchiveError
 from streams.archive.segment import Segment, segment_name
-from streams.durable import sync_folder
+from streams.durable import sync
 
 MANIFEST = "manifest.jsonl"
 LOCK = "manifest.lock"
@@ -97,7 +97,7 @@ def append(folder: Path, seen: Manifest, segment: Segment, sealed: Path) -> Mani
         if not sealed.exists() or not _is_still(folder, seen):
             raise ArchiveConflictError(f"another archiver writes to {folder}, at offset {segment.first}")
         sealed.replace(folder / segment.file)
-        sync_folder(folder)
+        sync(folder)
         return _write(folder, seen, segment)
 
 
@@ -111,7 +111,7 @@ def _write(folder: Path, current: Manifest, segment: Segment) -> Manifest:
     finally:
         os.close(descriptor)
     if not current.segments:
-        sync_folder(folder)
+        sync(folder)
     return Manifest((*current.segments, segment), current.length + len(line))
 
 

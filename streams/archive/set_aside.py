@@ -24,7 +24,7 @@ from streams.archive.manifest import MANIFEST, Manifest, line_of, locked, read_m
 from streams.archive.partition import partition_folder
 from streams.archive.read import archived_partitions
 from streams.archive.segment import Segment, encode_segment, read_segment, segment_name
-from streams.durable import make_folder, replace_durably, sync_folder, write_durably
+from streams.durable import make_folder, replace_durably, sync, write_durably
 
 SET_ASIDE = "set-aside"
 LOG = "set-aside.jsonl"
@@ -64,7 +64,7 @@ def set_aside(archive: Path, cut: Cut) -> SetAside:
     target = _new_folder(archive)
     _say(archive, target.name, cut, behind)
     _keep(archive / CUTS, target / CUTS)
-    sync_folder(target)
+    sync(target)
     replace_durably(archive / CUTS, b"".join((archive / CUTS).read_bytes().splitlines(keepends=True)[: cut.number]))
     for found in behind:
         _take_back(archive, target, found)
@@ -86,7 +86,7 @@ def _new_folder(archive: Path) -> Path:
     number = 1 + max((int(path.name) for path in parent.glob("[0-9]*")), default=0)
     folder = parent / f"{number:04d}"
     folder.mkdir()
-    sync_folder(parent)
+    sync(parent)
     return folder
 
 
@@ -121,13 +121,13 @@ def _take_back(archive: Path, target: Path, found: _Behind) -> None:
         _keep(folder / MANIFEST, aside / MANIFEST)
         for segment in gone:
             _keep(folder / segment.file, aside / segment.file)
-        sync_folder(aside)
+        sync(aside)
         if gone[0].first < found.end:
             kept.append(_sealed_anew(folder, found, gone[0], kept[-1].sha256 if kept else ""))
         replace_durably(folder / MANIFEST, b"".join(map(line_of, kept)))
         for segment in gone:
             (folder / segment.file).unlink()
-        sync_folder(folder)
+        sync(folder)
 
 
 def _sealed_anew(folder: Path, found: _Behind, segment: Segment, previous: str) -> Segment:

@@ -22,7 +22,7 @@ from schemas.connection import Broker
 from schemas.topics import Topic
 from streams.archive.errors import ArchiveError
 from streams.archive.partition import PartitionArchive
-from streams.durable import make_folder, sync_folder, write_durably
+from streams.durable import make_folder, sync, write_durably
 from streams.log_reader import LogRecord, LogTail, Place
 
 _LOG = logging.getLogger(__name__)
@@ -86,7 +86,7 @@ def keep_schemas(folder: Path) -> None:
             _LOG.warning("the schema %s in %s was cut short and is written again", source.name, target)
         _keep(kept, ours)
     _keep(target / "index.json", (AVRO_FOLDER / "index.json").read_bytes())
-    sync_folder(target)
+    sync(target)
 
 
 def _is_torn(text: bytes) -> bool:
