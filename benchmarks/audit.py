@@ -26,12 +26,12 @@ import fastavro
 from benchmarks.audit_log import RUN, K, Size, make_log
 from schemas.codec import HEADER_BYTES, kind_of_frame, schema_text
 from schemas.topics import Topic
-from streams.audit.columns import ColumnStore
-from streams.audit.drift import drift
+from streams.audit.drift.figures import drift
+from streams.audit.load.columns import ColumnStore
+from streams.audit.load.epochs import run_story
+from streams.audit.load.source import ArchiveSource
 from streams.audit.replay import ReplayOptions, replay
-from streams.audit.source import ArchiveSource
-from streams.audit.story import run_story
-from streams.audit.verify import verify_archive
+from streams.audit.verify.archive import verify_archive
 
 T = TypeVar("T")
 LONG_GROUPS, LONG_TASKS = 45, 200

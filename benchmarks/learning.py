@@ -2,7 +2,8 @@
 
 Seeds 1, 2 and 3 from the committed warm start; a control with learning rate zero; a static pool. Each is a whole
 `rods run` with its own broker and workers, one after the other. Held-out tasks are evaluated before training and after
-the last epoch, four samples each at the temperature of training, and every rise is paired by task (`rods.rise`).
+the last epoch, four samples each at the temperature of training, and every rise is paired by task
+(`rods.reports.uplift`).
 
 Exit code 1 where a criterion does not hold:
 - the tasks that were in the pool at the start rise by more than three standard errors, for every seed;

@@ -29,7 +29,7 @@ from benchmarks.streams_parts.latency import latencies
 from benchmarks.streams_parts.load import K, Load
 from benchmarks.streams_parts.memory import held
 from benchmarks.streams_parts.race import Lap, lap
-from rods.broker import EmbeddedBroker
+from rods.brokers.embedded import EmbeddedBroker
 
 PARTITIONS = 4
 WARM_STEPS = 20

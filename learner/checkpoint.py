@@ -22,7 +22,7 @@ from torch.optim import Optimizer
 
 from learner.checkpoint_files import FORMAT, OPTIMIZER, STATE, WEIGHTS, file_digest, read_state
 from learner.errors import CheckpointError
-from streams.durable import sync
+from streams.archive.durable import sync
 
 RANDOM_STATE = "random_state"
 

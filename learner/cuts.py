@@ -19,7 +19,7 @@ from learner.checkpoint_files import saved_checkpoints
 from learner.log import LearnerLog
 from schemas.topics import Topic
 from streams.archive.cut import Cut, archived_end, place_name, read_cuts, read_ends, record_cut
-from streams.durable import replace_durably
+from streams.archive.durable import replace_durably
 
 logger = logging.getLogger(__name__)
 

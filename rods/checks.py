@@ -5,12 +5,12 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from rods.broker import EmbeddedBroker
-from rods.broker_checks import examine_broker
-from rods.connection import connection_of, try_connection
+from rods.brokers.checks import examine_broker
+from rods.brokers.connection import connection_of, try_connection
+from rods.brokers.embedded import EmbeddedBroker
+from rods.brokers.kafka import KafkaBroker
 from rods.errors import UserError
 from rods.finding import Finding, Health
-from rods.kafka_broker import KafkaBroker
 from rods.settings import EMBEDDED, KAFKA, Settings
 from rods.task_sets import task_sets
 from schemas.connection import Connection

@@ -13,8 +13,8 @@ from learner.controller import Learner, Provenance
 from learner.cuts import Cuts
 from learner.log import LearnerLog
 from learner.trainer import ScriptedTrainer, Trainer
+from rods.brokers.connection import connection_of
 from rods.clock import now_micros
-from rods.connection import connection_of
 from rods.run_folder import RunFolder
 from rods.settings import Settings
 from rods.task_sets import TaskSets, task_sets

@@ -20,9 +20,9 @@ from pydantic import ValidationError
 from learner.checkpoint_files import check_checkpoint, saved_checkpoints
 from learner.cuts import record_pending, step_of, write_pending
 from learner.errors import CheckpointError
-from rods.connection import connection_of
+from rods.brokers.connection import connection_of
+from rods.brokers.restored_topics import create_restored_topics
 from rods.errors import UserError
-from rods.restored_topics import create_restored_topics
 from rods.run_folder import RunFolder
 from rods.settings import EMBEDDED, KAFKA, Settings, read_resolved
 from rods.wiring import warehouse_dsn

@@ -18,20 +18,20 @@ from enum import StrEnum
 from functools import partial
 from typing import Any
 
-from rods.broker import EmbeddedBroker, create_topics
-from rods.broker_keeper import BrokerKeeper, BrokerLostError, RunBroker
-from rods.broker_process import claim_port
-from rods.connection import connection_of, try_connection
+from rods.brokers.connection import connection_of, try_connection
+from rods.brokers.embedded import EmbeddedBroker, create_topics
+from rods.brokers.kafka import KafkaBroker, find_kafka
+from rods.brokers.keeper import BrokerKeeper, BrokerLostError, RunBroker
+from rods.brokers.process import claim_port
 from rods.errors import UserError
-from rods.kafka_broker import KafkaBroker, find_kafka
-from rods.observe import Observer
-from rods.report import write_report, write_summary
+from rods.reports.observe import Observer
+from rods.reports.report import write_report, write_summary
+from rods.reports.summary import RunSummary, SummaryFold
+from rods.reports.table import LiveTable, Status
 from rods.resume import bring_back, plan_resumption, resumed_settings
 from rods.run_folder import RunFolder
 from rods.settings import KAFKA, ConnectionSettings, Settings, write_resolved
-from rods.summary import RunSummary, SummaryFold
 from rods.supervise import Death, Supervisor, WorkerKeepsDyingError, WorkerState
-from rods.table import LiveTable, Status
 from rods.task_sets import sourced_rules, task_sets
 from rods.wiring import worker_specs
 from schemas.codec import decode

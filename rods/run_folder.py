@@ -16,7 +16,7 @@ from typing import Any
 
 from rods.errors import UserError
 from rods.settings import EMBEDDED
-from streams.durable import make_folder, replace_durably, sync
+from streams.archive.durable import make_folder, replace_durably, sync
 
 FORMAT = 1
 

@@ -26,7 +26,7 @@ from schemas.connection import Mechanism, Security
 from schemas.rules import Rules
 from schemas.topics import DEFAULT_PREFIX
 from schemas.wrong_setting import name_of, wrong_setting
-from streams.durable import replace_durably
+from streams.archive.durable import replace_durably
 
 PRESETS = Path(__file__).parent / "presets"
 WARM_START = Path(__file__).resolve().parents[1] / "examples" / "warm-start"

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from rods.connection import connection_of
+from rods.brokers.connection import connection_of
 from rods.run_folder import RunFolder
 from rods.settings import EMBEDDED, PASSWORD_VARIABLE, Settings
 from rods.supervise import RestartLimits, WorkerSpec
@@ -67,7 +67,7 @@ def _spec(
 
 
 def run_streams_service(settings: Settings) -> None:
-    from streams.worker import StreamsSettings, run_streams
+    from streams.service.worker import StreamsSettings, run_streams
 
     run_streams(
         StreamsSettings(

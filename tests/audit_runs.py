@@ -10,8 +10,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from streams.audit.load.source import ArchiveSource
 from streams.audit.replay import ReplayOptions, ReplayReport, replay
-from streams.audit.source import ArchiveSource
 from tests.integration.loop import Loop, digests
 
 VICTIMS = ("streams", "rollouts", "synthesis", "archive", "learner")

@@ -15,11 +15,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from schemas.topics import Topic
 from streams.archive.heads import HEADS, sign, take_heads, write_heads
-from streams.audit.limits import Provenance
+from streams.audit.compare.limits import Provenance
+from streams.audit.load.source import ArchiveSource
 from streams.audit.replay import ReplayOptions, replay
-from streams.audit.source import ArchiveSource
-from streams.audit.verify import Verification, Witness, run_of, verify_archive
-from streams.audit.verify_fault import Fault
+from streams.audit.verify.archive import Verification, Witness, run_of, verify_archive
+from streams.audit.verify.fault import Fault
 from tests.streams.audit.tamper import Shown, Tampering, resegmented, tampered
 
 GOLDEN = Path(__file__).parent / "golden" / "archives" / "defaults"

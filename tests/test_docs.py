@@ -8,8 +8,8 @@ import pytest
 import typer.main
 
 from rods.cli.main import app
-from rods.rise import Rise
-from rods.summary import EpochSummary, RunSummary
+from rods.reports.summary import EpochSummary, RunSummary
+from rods.reports.uplift import Rise
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from aiokafka import AIOKafkaProducer
 
 from benchmarks.streams_parts.load import Load, steps
-from rods.broker import create_topics
+from rods.brokers.embedded import create_topics
 from schemas.codec import encode
 from schemas.topics import Topic
 from streams.log_reader import log_producer

@@ -14,7 +14,7 @@ from typing import Any
 from aiokafka import AIOKafkaProducer
 
 from benchmarks.streams_parts.load import step_events
-from rods.broker import create_topics
+from rods.brokers.embedded import create_topics
 from schemas.codec import decode, encode, kind_of_frame
 from schemas.rollouts import RolloutFinished
 from schemas.seals import SelectionClosed
@@ -81,7 +81,7 @@ def service(broker: str, prefix: str, partitions: int) -> "Iterator[subprocess.P
     """The streams service, with a state folder of its own."""
     with tempfile.TemporaryDirectory() as folder:
         settings = f"StreamsSettings({broker!r}, {prefix!r}, {partitions}, Path({str(Path(folder))!r}))"
-        code = f"from pathlib import Path; from streams.worker import *; run_streams({settings})"
+        code = f"from pathlib import Path; from streams.service.worker import *; run_streams({settings})"
         process = subprocess.Popen([sys.executable, "-c", code])
         try:
             yield process

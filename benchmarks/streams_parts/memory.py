@@ -9,7 +9,7 @@ from aiokafka import AIOKafkaProducer
 
 from benchmarks.streams_parts.latency import service
 from benchmarks.streams_parts.load import Load, steps
-from rods.broker import create_topics
+from rods.brokers.embedded import create_topics
 from schemas.codec import decode, encode, kind_of_frame
 from schemas.rollouts import BarrierReached, RolloutFinished
 from schemas.seals import SelectionClosed

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.streams_parts.load import step_events
-from rods.broker import EmbeddedBroker, create_topics
+from rods.brokers.embedded import EmbeddedBroker, create_topics
 from schemas.codec import encode
 from schemas.rollouts import BarrierReached
 from schemas.seals import PartitionSealed
@@ -21,10 +21,10 @@ from schemas.topics import Topic
 from streams.log_reader import log_producer, send_all
 from streams.measure.fold import evolve as measure
 from streams.measure.state import MeasureState
-from streams.seal_log import read_seals
+from streams.seals.reader import read_seals
 from streams.select.fold import SelectState
 from streams.select.fold import evolve as select
-from streams.settings import StreamsSettings
+from streams.service.settings import StreamsSettings
 
 PARTITIONS = 4
 

@@ -15,22 +15,22 @@ from typing import Any
 
 import faust
 
-import streams.app
+import streams.service.app
 from benchmarks.streams_parts.load import step_events
 from benchmarks.streams_parts.meter import Meter
 from benchmarks.streams_parts.task_fold import folded, plain
 from schemas.codec import decode, encode
 from schemas.rollouts import RolloutFinished
 from schemas.topics import Topic
-from streams.app import build_app
 from streams.measure.agent import MeasureAgent
-from streams.settings import MAX_MESSAGE_BYTES, StreamsSettings
-from streams.worker import spare_collections
+from streams.service.app import build_app
+from streams.service.settings import MAX_MESSAGE_BYTES, StreamsSettings
+from streams.service.worker import spare_collections
 
 
 def real(settings: StreamsSettings, meter: Meter) -> faust.App:
     """The streams service itself. A message is dealt with when its offset is acknowledged, behind its seal."""
-    take, acknowledge = MeasureAgent.take, streams.app._acknowledge
+    take, acknowledge = MeasureAgent.take, streams.service.app._acknowledge
 
     async def metered(self: MeasureAgent, event: Any) -> None:
         await _allowed(meter, app)
@@ -43,7 +43,7 @@ def real(settings: StreamsSettings, meter: Meter) -> faust.App:
             meter.tick(event.message.partition, event.message.offset)
 
     MeasureAgent.take = metered  # type: ignore[method-assign]
-    streams.app._acknowledge = acknowledged
+    streams.service.app._acknowledge = acknowledged
     spare_collections()
     app = build_app(settings)
     return app

@@ -38,8 +38,8 @@ def restore(
     """Writes an archive into empty topics, with the same offsets and the original times."""
     import asyncio
 
-    from rods.connection import connection_of, try_connection
-    from rods.restored_topics import create_restored_topics
+    from rods.brokers.connection import connection_of, try_connection
+    from rods.brokers.restored_topics import create_restored_topics
     from rods.settings import load_settings
     from streams.archive.restore import RestoreSettings, archived_partition_count, plans
     from streams.archive.restore import restore as write_back
@@ -106,7 +106,7 @@ def keygen(
 
 def _run_id(archive: Path) -> str:
     """The run that an archive's log names. Raises UserError where it does not."""
-    from streams.audit.verify import run_of
+    from streams.audit.verify.archive import run_of
 
     run, _ = run_of(archive)
     if run is None:

@@ -11,8 +11,8 @@ from rods.cli.run_log import Json, Prefix, Run, ToEpoch, audit_errors, open_log,
 from rods.errors import UserError
 
 if TYPE_CHECKING:
-    from streams.audit.comparison import Contrast, EpochContrast
-    from streams.audit.source import LogSource
+    from streams.audit.compare.runs import Contrast, EpochContrast
+    from streams.audit.load.source import LogSource
 
 _MOST = 10
 _NAME_TWO = (
@@ -46,7 +46,7 @@ def diff(
 ) -> None:
     """Where two runs begin to differ: settings, rollouts, seeds, pools; folders come first, then what is on a cluster.
     Exit code 1: a decision differs."""
-    from streams.audit.comparison import compare_runs
+    from streams.audit.compare.runs import compare_runs
 
     one, another = _two_logs(_named(run, other, Cluster(broker, prefix), Cluster(other_broker, other_prefix)))
     with audit_errors():

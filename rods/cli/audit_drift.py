@@ -10,8 +10,8 @@ import typer
 from rods.cli.run_log import Broker, Json, Prefix, Run, ToEpoch, audit_errors, columns_folder, open_log, say
 
 if TYPE_CHECKING:
-    from streams.audit.drift import DriftReport, EpochDrift
-    from streams.audit.findings import Finding
+    from streams.audit.drift.figures import DriftReport, EpochDrift
+    from streams.audit.drift.findings import Finding
 
 
 def drift(
@@ -30,10 +30,10 @@ def drift(
     as_json: Json = False,
 ) -> None:
     """Zones, categories, depth, variants, flips, critique and distances by epoch. Exit code 1: a limit is passed."""
-    from streams.audit.columns import ColumnStore
-    from streams.audit.drift import drift as measure
-    from streams.audit.findings import DriftLimits, findings
-    from streams.audit.story import run_story
+    from streams.audit.drift.figures import drift as measure
+    from streams.audit.drift.findings import DriftLimits, findings
+    from streams.audit.load.columns import ColumnStore
+    from streams.audit.load.epochs import run_story
 
     with audit_errors():
         limits = DriftLimits()
@@ -44,8 +44,8 @@ def drift(
         report = measure(store, run_story(source, to_epoch), reference, to_epoch)
         found = findings(report, limits)
     if html is not None:
-        from rods.drift_page import drift_page
-        from rods.report import write_whole
+        from rods.reports.drift_page import drift_page
+        from rods.reports.report import write_whole
 
         write_whole(html, drift_page(report, found, limits))
     if as_json:

@@ -10,7 +10,7 @@ import typer
 from rods.cli.run_log import Broker, Json, Prefix, Run, ToEpoch, audit_errors, open_log, provenance_here, say
 
 if TYPE_CHECKING:
-    from streams.audit.divergence import Divergence
+    from streams.audit.compare.divergence import Divergence
     from streams.audit.replay import ReplayReport
 
 

@@ -13,7 +13,7 @@ from rods.cli.run_log import Broker, Json, Prefix, Run, audit_errors, open_log, 
 from rods.errors import UserError
 
 if TYPE_CHECKING:
-    from streams.audit.verify import Progress, Verification, Witness
+    from streams.audit.verify.archive import Progress, Verification, Witness
 
 
 def verify(
@@ -33,9 +33,9 @@ def verify(
     """Checks chains, files, offsets, schemas and the values of every event. Exit code 1: something is wrong."""
     import os
 
-    from streams.audit.source import ArchiveSource, ClusterSource
-    from streams.audit.verify import verify_archive
-    from streams.audit.verify_cluster import verify_cluster
+    from streams.audit.load.source import ArchiveSource, ClusterSource
+    from streams.audit.verify.archive import verify_archive
+    from streams.audit.verify.cluster import verify_cluster
 
     if broker and (heads or public_key):
         raise UserError("heads are those of an archive; name its folder instead of --broker")
@@ -112,7 +112,7 @@ def _vouching(heads: str) -> str:
 
 def _witness(heads: Path | None, public_key: Path | None) -> "Witness":
     from streams.archive.heads import parse_heads, read_public_key
-    from streams.audit.verify import Witness
+    from streams.audit.verify.archive import Witness
 
     return Witness(parse_heads(heads) if heads else None, read_public_key(public_key) if public_key else None)
 

@@ -9,7 +9,7 @@ import typer
 from rods.cli.run_log import Broker, Json, Prefix, Run, ToEpoch, audit_errors, open_log, say
 
 if TYPE_CHECKING:
-    from streams.audit.changes import Change, EpochChanges
+    from streams.audit.compare.changes import Change, EpochChanges
 
 OFF_POLICY = (
     "off-policy: the rollouts are those of the policy that the recorded curriculum trained; past the first epoch this "

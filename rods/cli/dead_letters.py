@@ -8,7 +8,7 @@ import typer
 from rods.cli.cluster import Broker, Prefix, SettingsFile, cluster_settings
 
 if TYPE_CHECKING:
-    from rods.dead_letters import Letter
+    from rods.brokers.dead_letters import Letter
 
 app = typer.Typer(no_args_is_help=True, help="Records that readers refused.")
 
@@ -22,7 +22,7 @@ def list_letters(
     """Every refused record: where it stood, why, and whether it can be written back."""
     import asyncio
 
-    from rods.dead_letters import letters
+    from rods.brokers.dead_letters import letters
 
     found = asyncio.run(letters(cluster_settings(settings, broker=broker, prefix=prefix)))
     for letter in found:
@@ -42,7 +42,7 @@ def replay_letters(
     and decides nothing. Exit code 1: some letters could not go back."""
     import asyncio
 
-    from rods.dead_letters import replay
+    from rods.brokers.dead_letters import replay
     from rods.errors import UserError
 
     if bool(numbers) == every:

@@ -58,7 +58,7 @@ def export(
 
 
 def _pool(run: Path | None, epoch: int | None, broker: str | None, prefix: str) -> "ReplayedPool":
-    from streams.audit.pool_epoch import pool_of
+    from streams.audit.recompute.pool_epoch import pool_of
 
     with audit_errors():
         return pool_of(open_log(run, broker, prefix), epoch)

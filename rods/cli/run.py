@@ -69,17 +69,17 @@ def run(
 
 
 def _run(settings: "Settings") -> "RunOutcome":
+    from rods.reports.table import LiveTable
     from rods.run import run as run_all
-    from rods.table import LiveTable
 
     with LiveTable() as live:
         return run_all(settings, live)
 
 
 def _resume(run: Path, changes: dict[str, Any], epochs: int | None) -> "RunOutcome":
+    from rods.reports.table import LiveTable
     from rods.run import resume as go_on
     from rods.run_folder import RunFolder
-    from rods.table import LiveTable
 
     with LiveTable() as live:
         return go_on(RunFolder(run), changes, epochs, live)
@@ -111,7 +111,7 @@ def _finish(outcome: "RunOutcome", as_json: bool) -> None:
 
 
 def _print(outcome: "RunOutcome") -> None:
-    from rods.table import print_summary
+    from rods.reports.table import print_summary
 
     print_summary(outcome.summary)
     typer.echo(f"{outcome.ending}: {outcome.folder.path}, report {outcome.folder.report}")

@@ -10,8 +10,8 @@ import typer
 from rods.errors import UserError
 
 if TYPE_CHECKING:
-    from streams.audit.limits import Provenance
-    from streams.audit.source import LogSource
+    from streams.audit.compare.limits import Provenance
+    from streams.audit.load.source import LogSource
 
 Run = Annotated[Path | None, typer.Argument(metavar="RUN", help="a run folder, or an archive folder")]
 Broker = Annotated[str | None, typer.Option("--broker", help="HOST:PORT of a live cluster, instead of a folder")]
@@ -34,13 +34,13 @@ def audit_errors() -> Iterator[None]:
 
 def open_log(run: Path | None, broker: str | None = None, prefix: str = "rods.") -> "LogSource":
     """The log that a command names. Raises UserError."""
-    from streams.audit.source import ArchiveSource, ClusterSource
+    from streams.audit.load.source import ArchiveSource, ClusterSource
 
     if (run is None) == (broker is None):
         raise UserError("name a run folder, an archive folder, or a cluster with --broker HOST:PORT")
     with audit_errors():
         if broker is not None:
-            from rods.connection import connection_of
+            from rods.brokers.connection import connection_of
             from rods.settings import load_settings
 
             return ClusterSource.open(connection_of(load_settings(None, {"broker": broker, "prefix": prefix})), prefix)
@@ -62,7 +62,7 @@ def archive_folder(run: Path) -> Path:
 def provenance_here() -> "Provenance":
     """The code that audits."""
     from rods.learner_process import code_revision, package_versions
-    from streams.audit.limits import Provenance
+    from streams.audit.compare.limits import Provenance
 
     return Provenance(code_revision(), package_versions())
 

@@ -39,7 +39,7 @@ def work(
 ) -> None:
     """Runs a service until it is told to end. A known error is one line in its log and exit code 1. Raises UserError
     where no broker answers in time."""
-    from rods.connection import connection_of, try_connection
+    from rods.brokers.connection import connection_of, try_connection
     from rods.logging import configure_logging
     from rods.settings import load_settings, read_resolved
     from rods.wiring import SERVICES

@@ -9,7 +9,7 @@ import typer
 from rods.cli.cluster import Broker, Prefix, SettingsFile, cluster_settings
 
 if TYPE_CHECKING:
-    from rods.topics_plan import Change
+    from rods.brokers.topics_plan import Change
 
 app = typer.Typer(no_args_is_help=True, help="Topics: partitions, retention, replication and message sizes.")
 
@@ -29,7 +29,7 @@ def apply_topics(
     """Shows what would change for the topics to be as the file says; --yes makes it so."""
     import asyncio
 
-    from rods.topics import planned
+    from rods.brokers.topics import planned
 
     chosen = cluster_settings(settings, broker=broker, prefix=prefix, partitions=partitions)
     changes = asyncio.run(planned(chosen, file, apply=yes))
@@ -47,7 +47,7 @@ def list_topics(
     """The topics of a prefix as the broker has them."""
     import asyncio
 
-    from rods.topics import listed
+    from rods.brokers.topics import listed
 
     rows = asyncio.run(listed(cluster_settings(settings, broker=broker, prefix=prefix)))
     if not as_json:

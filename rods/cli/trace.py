@@ -18,7 +18,7 @@ def trace(
 ) -> None:
     """Shows the lineage tree of a task: attempts, gates, measurements with their rollouts, decisions, variants."""
     from rods.errors import UserError
-    from streams.audit.lineage import lineage, story_lines
+    from streams.audit.trace import lineage, story_lines
 
     wanted = task or (run if broker else None)
     if wanted is None:

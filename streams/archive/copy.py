@@ -18,13 +18,13 @@ import fsspec.core
 from schemas.topics import Topic
 from streams.archive.container import MAX_SEGMENT_BYTES
 from streams.archive.cut import CUTS
+from streams.archive.durable import make_folder, replace_durably
 from streams.archive.errors import ArchiveError
 from streams.archive.heads import HEADS
 from streams.archive.manifest import MANIFEST, entry_of
 from streams.archive.segment import Segment
 from streams.archive.set_aside import LOG as SET_ASIDE_LOG
 from streams.archive.set_aside import SET_ASIDE
-from streams.durable import make_folder, replace_durably
 
 _MOST_BYTES = 256 * 1024 * 1024
 

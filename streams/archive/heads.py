@@ -18,11 +18,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from schemas.rules import canonical_json
 from schemas.topics import Topic
 from streams.archive.cut import cuts_chain, read_cuts
+from streams.archive.durable import replace_durably
 from streams.archive.errors import ArchiveError
 from streams.archive.manifest import read_manifest
 from streams.archive.partition import partition_folder
 from streams.archive.read import archived_partitions
-from streams.durable import replace_durably
 
 HEADS = "heads.json"
 FORMAT = 1

@@ -16,9 +16,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from schemas.rules import canonical_json
+from streams.archive.durable import sync
 from streams.archive.errors import ArchiveConflictError, ArchiveError
 from streams.archive.segment import Segment, segment_name
-from streams.durable import sync
 
 MANIFEST = "manifest.jsonl"
 LOCK = "manifest.lock"

@@ -19,12 +19,12 @@ from typing import Any
 from schemas.rules import canonical_json
 from schemas.topics import Topic
 from streams.archive.cut import CUTS, Cut, place_name, read_cuts
+from streams.archive.durable import make_folder, replace_durably, sync, write_durably
 from streams.archive.errors import ArchiveError
 from streams.archive.manifest import MANIFEST, Manifest, line_of, locked, read_manifest
 from streams.archive.partition import partition_folder
 from streams.archive.read import archived_partitions
 from streams.archive.segment import Segment, encode_segment, read_segment, segment_name
-from streams.durable import make_folder, replace_durably, sync, write_durably
 
 SET_ASIDE = "set-aside"
 LOG = "set-aside.jsonl"

@@ -20,9 +20,9 @@ from pathlib import Path
 from schemas.codec import AVRO_FOLDER
 from schemas.connection import Broker
 from schemas.topics import Topic
+from streams.archive.durable import make_folder, sync, write_durably
 from streams.archive.errors import ArchiveError
 from streams.archive.partition import PartitionArchive
-from streams.durable import make_folder, sync, write_durably
 from streams.log_reader import LogRecord, LogTail, Place
 
 _LOG = logging.getLogger(__name__)

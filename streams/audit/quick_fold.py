@@ -3,7 +3,7 @@
 The same decisions, by the same rules (`streams.measure`): zones and streaks are asked of them, once for each outcome
 that there is. What differs is what is held: a task's state as its seals write it, so that the states of all tasks at
 an epoch's end are put together and not encoded again. Nothing is concluded from it but that a seal's bytes are the
-recorded ones; where they are not, the fold that decided is asked (`streams.audit.measured.seals_at`).
+recorded ones; where they are not, the fold that decided is asked (`streams.audit.recompute.measure.seals_at`).
 """
 
 import hashlib
@@ -20,10 +20,10 @@ from schemas.topics import Topic
 from streams.audit.quick_result import Moments, Quick, Shape, Slots, number, quick_event, shape_of, slots_of, written
 from streams.audit.quick_task import INTEGER, TEXT, Task, Visit, json_text, pooled_moments, state_of, task_of, visit_of
 from streams.audit.quick_view import ViewWriter
-from streams.audit.verify_grammar import text_of
+from streams.audit.verify.grammar import text_of
 from streams.errors import OffsetGapError
-from streams.exact import pooled
 from streams.measure.barrier import invalid, parsed_rules
+from streams.measure.exact import pooled
 from streams.measure.fold import MAX_OPEN_RESULTS, evolve, skip
 from streams.measure.outcome import missing
 from streams.measure.seal import chunk_room

@@ -14,9 +14,9 @@ from schemas.codec import HEADER_BYTES, MAGIC, fingerprint, schema_text, schema_
 from schemas.quick_write import varint
 from schemas.rollouts import Purpose, RolloutFinished, SlotStatus
 from schemas.rules import canonical_json
-from streams.audit.verify_form import MOST_TURNS
-from streams.audit.verify_grammar import ATTEMPTS, COUNT, DIGEST, POSITIVE, count_of, encoded, envelope_pattern, one_of
-from streams.audit.verify_grammar import text_pattern as text
+from streams.audit.verify.form import MOST_TURNS
+from streams.audit.verify.grammar import ATTEMPTS, COUNT, DIGEST, POSITIVE, count_of, encoded, envelope_pattern, one_of
+from streams.audit.verify.grammar import text_pattern as text
 from streams.measure.outcome import DIGEST_LENGTH, Outcome, outcome_of
 
 MOST_SLOTS = 64

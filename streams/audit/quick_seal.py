@@ -19,9 +19,9 @@ from schemas.envelope import Envelope
 from schemas.rollouts import Purpose
 from schemas.seals import PartitionSealed, SealedGroup, TaskState, WindowGroup, Zone
 from streams.audit.quick_result import written
-from streams.audit.verify_form import MOST_TURNS
-from streams.audit.verify_form_seal import SealForm
-from streams.audit.verify_grammar import (
+from streams.audit.verify.form import MOST_TURNS
+from streams.audit.verify.form_seal import SealForm
+from streams.audit.verify.grammar import (
     COUNT,
     DIGEST,
     FLAG,
@@ -32,7 +32,7 @@ from streams.audit.verify_grammar import (
     one_of,
     text_of,
 )
-from streams.audit.verify_grammar import text_pattern as text
+from streams.audit.verify.grammar import text_pattern as text
 
 MOST_SLOTS = 64
 _FIRST, _LAST = 11, 5

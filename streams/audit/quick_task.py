@@ -8,8 +8,8 @@ from typing import NamedTuple
 from schemas.rules import canonical_json
 from schemas.seals import TaskState, WindowGroup
 from streams.audit.quick_result import Moments, number
-from streams.audit.verify_grammar import text_of
-from streams.exact import pooled
+from streams.audit.verify.grammar import text_of
+from streams.measure.exact import pooled
 
 INTEGER, TEXT = 10, 5
 """Upper bounds of an encoded integer, and of a text's length (see `streams.measure.seal`)."""
@@ -60,7 +60,7 @@ def task_of(name: bytes, category: bytes, window: tuple[Visit, ...], visits: int
 
 
 def pooled_moments(window: Sequence[Visit]) -> Moments:
-    """The moments of a window, as `streams.exact.pooled` has them."""
+    """The moments of a window, as `streams.measure.exact.pooled` has them."""
     first = window[0].moments
     if len(window) == 1:
         return first

@@ -14,8 +14,8 @@ from schemas.codec import MAGIC, encode_like, fingerprint, schema_text, schema_v
 from schemas.envelope import NAMESPACE, Producer
 from schemas.rollouts import TaskMeasured
 from streams.audit.quick_result import Moments, Quick, number, written
-from streams.audit.verify_grammar import count_of, long_count, text_of
-from streams.exact import Moments as Figures
+from streams.audit.verify.grammar import count_of, long_count, text_of
+from streams.measure.exact import Moments as Figures
 
 Take = Callable[[bytes], None]
 

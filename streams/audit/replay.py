@@ -14,17 +14,17 @@ from dataclasses import dataclass
 
 from schemas.seals import BoundarySeedSelected, PartitionSealed
 from schemas.topics import Topic, partition_of
-from streams.audit.boundaries import Boundary, BoundaryPass
 from streams.audit.collector import uncollected
-from streams.audit.divergence import ABSENT, Divergence, Stage, difference, first_of, shown
-from streams.audit.limits import Failures, Limit, LimitName, Provenance, limits_of
-from streams.audit.measured import MeasuredPartition, MeasureJob, SealKey, evidence_of, header_of, seals_at
-from streams.audit.sealed import RecordedSeal, SealedPass
-from streams.audit.settings_check import settings_divergences
-from streams.audit.shared_work import shared
-from streams.audit.source import LogSource, topic_events
-from streams.audit.story import RunStory, run_story
-from streams.audit.trajectories import Attempts
+from streams.audit.compare.divergence import ABSENT, Divergence, Stage, difference, first_of, shown
+from streams.audit.compare.limits import Failures, Limit, LimitName, Provenance, limits_of
+from streams.audit.compare.settings import settings_divergences
+from streams.audit.load.epochs import RunStory, run_story
+from streams.audit.load.shared_work import shared
+from streams.audit.load.source import LogSource, topic_events
+from streams.audit.recompute.boundaries import Boundary, BoundaryPass
+from streams.audit.recompute.measure import MeasuredPartition, MeasureJob, SealKey, evidence_of, header_of, seals_at
+from streams.audit.recompute.select import RecordedSeal, SealedPass
+from streams.audit.recompute.trajectories import Attempts
 
 _IN_PROCESS_RECORDS = 20_000
 

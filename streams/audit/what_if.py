@@ -26,12 +26,12 @@ from schemas.rollouts import BarrierReached, Purpose
 from schemas.rules import Rules
 from schemas.seals import PartitionSealed, SealedGroup, SelectedSeed
 from schemas.topics import Topic
-from streams.audit.changes import Decided, EpochChanges, compare_boundaries, compare_step
+from streams.audit.compare.changes import Decided, EpochChanges, compare_boundaries, compare_step
+from streams.audit.compare.reasons import StepSide
 from streams.audit.errors import AuditError, of_a_run
+from streams.audit.load.source import LogSource, events
 from streams.audit.overlay import Overlay
-from streams.audit.reasons import StepSide
-from streams.audit.sealed import SealedPass
-from streams.audit.source import LogSource, events
+from streams.audit.recompute.select import SealedPass
 from streams.errors import StreamError
 from streams.measure.fold import evolve as measure
 from streams.measure.fold import skip

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 from schemas.codec import decode, encode
 from schemas.errors import UndecodableError, UnknownFingerprintError
 from schemas.topics import Topic
-from streams.dead_letters import refusal, refused_bytes, refused_event
 from streams.errors import OffsetGapError
 from streams.measure.fold import evolve, skip
 from streams.measure.sealing import Due, Sealing
 from streams.measure.state import Refusal
-from streams.notices import Notice, Notify, silent
-from streams.outbox import Outbox
-from streams.session import Gate, MeasurePosition
+from streams.service.dead_letters import refusal, refused_bytes, refused_event
+from streams.service.notices import Notice, Notify, silent
+from streams.service.outbox import Outbox
+from streams.service.session import Gate, MeasurePosition
 
 _log = logging.getLogger(__name__)
 

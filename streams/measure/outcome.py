@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from schemas.rollouts import FailureReason, RolloutFinished, Slot, SlotStatus
 from schemas.seals import WindowGroup
-from streams.exact import Moments, moments
+from streams.measure.exact import Moments, moments
 
 DIGEST_LENGTH = 64
 REASON_LENGTH = 64

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from schemas.seals import PartitionSealed
 from schemas.topics import Topic
-from streams.known_seals import KnownSeals
-from streams.outbox import Outbox
-from streams.session import MeasurePosition
+from streams.seals.known_seals import KnownSeals
+from streams.service.outbox import Outbox
+from streams.service.session import MeasurePosition
 
 MAX_DUE = 8192
 """Groups in seals that are due and that the broker does not have yet; a seal counts as one more. More make the stream

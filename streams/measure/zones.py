@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from schemas.rules import Rules
 from schemas.seals import TaskState, WindowGroup, Zone
-from streams.exact import pooled
+from streams.measure.exact import pooled
 from streams.measure.outcome import Outcome
 
 

@@ -26,7 +26,7 @@ from schemas.pool import BoundaryOpened, PoolMaterialized, RetirementRule, TaskI
 from schemas.rollouts import Purpose
 from schemas.rules import Rules, canonical_json
 from schemas.seals import SealedGroup, TaskState, Zone
-from streams.exact import mean_of, phi_of, text_of
+from streams.measure.exact import mean_of, phi_of, text_of
 from streams.pool.evidence import Evidence
 from streams.pool.member_rows import MemberRows
 from streams.pool.state import Candidate, Member, PoolState, Retired

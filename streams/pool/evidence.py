@@ -1,8 +1,8 @@
 """What the seals of a run say to the pool and to the learner: a fold over `rods.seals`.
 
-A step is complete when the whole seals of its N partitions are in (see `streams.assembly`); the first of a partition
-counts, and so does the first selection that follows them, as in `streams.select`. Seals of earlier epochs can be let go
-of, so that memory stays that of two epochs; selections stay until a boundary has included their seeds.
+A step is complete when the whole seals of its N partitions are in (see `streams.seals.assembly`); the first of a
+partition counts, and so does the first selection that follows them, as in `streams.select`. Seals of earlier epochs can
+be let go of, so that memory stays that of two epochs; selections stay until a boundary has included their seeds.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from typing import Any
 
 from schemas.rollouts import Purpose
 from schemas.seals import PartitionSealed, SealedGroup, SelectedSeed, SelectionClosed, TaskState
-from streams.assembly import Assembly, assemble
+from streams.seals.assembly import Assembly, assemble
 
 
 @dataclass(slots=True)

@@ -11,12 +11,12 @@ from typing import Any
 from schemas.codec import decode
 from schemas.errors import UndecodableError, UnknownFingerprintError
 from schemas.topics import Topic
-from streams.dead_letters import refusal, refused_bytes
-from streams.known_seals import KnownSeals
-from streams.notices import Notice, Notify, silent
-from streams.outbox import Outbox
+from streams.seals.known_seals import KnownSeals
 from streams.select.fold import PlacedSeed, evolve, skip
-from streams.session import Gate, SelectPosition
+from streams.service.dead_letters import refusal, refused_bytes
+from streams.service.notices import Notice, Notify, silent
+from streams.service.outbox import Outbox
+from streams.service.session import Gate, SelectPosition
 
 _log = logging.getLogger(__name__)
 

@@ -14,10 +14,10 @@ from schemas.identity import digest
 from schemas.rules import Rules
 from schemas.seals import BoundarySeedSelected, PartitionSealed, SelectedSeed, SelectionClosed
 from schemas.topics import Topic, partition_of
-from streams.assembly import Assembly, assemble
 from streams.errors import OffsetGapError, UnassembledSealError
-from streams.exact import parse, shown
 from streams.measure.barrier import parsed_rules
+from streams.measure.exact import parse, shown
+from streams.seals.assembly import Assembly, assemble
 from streams.select.select import select
 
 

@@ -13,7 +13,7 @@ from schemas.identity import digest, seed_id
 from schemas.rollouts import Purpose
 from schemas.rules import Rules
 from schemas.seals import SealedGroup, SelectedSeed
-from streams.exact import phi_of, pooled, text_of
+from streams.measure.exact import phi_of, pooled, text_of
 
 
 def select(

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
-from rods.broker import create_topics
+from rods.brokers.embedded import create_topics
 from schemas.codec import decode, encode
 from schemas.envelope import Event, stamp
 from schemas.topics import Topic

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from streams.session import Gate
+from streams.service.session import Gate
 
 
 class Holding(NamedTuple):

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rods.broker_process import claim_port, speaks_kafka, stop_process
-from rods.kafka_broker import KafkaHome, broker_properties, find_kafka, new_cluster_id
+from rods.brokers.kafka import KafkaHome, broker_properties, find_kafka, new_cluster_id
+from rods.brokers.process import claim_port, speaks_kafka, stop_process
 
 USER, PASSWORD = "rods", "one-time: pass word"
 START_SECONDS = 240.0

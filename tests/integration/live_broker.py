@@ -7,8 +7,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from rods.broker import EmbeddedBroker
-from rods.kafka_broker import KafkaBroker
+from rods.brokers.embedded import EmbeddedBroker
+from rods.brokers.kafka import KafkaBroker
 
 VARIABLE = "TEST_BROKER"
 

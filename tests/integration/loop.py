@@ -16,8 +16,8 @@ from schemas.codec import decode
 from schemas.pool import PoolMaterialized
 from schemas.topics import Topic
 from streams.archive.read import read_archive
+from streams.audit.load.source import ArchiveSource
 from streams.audit.replay import ReplayOptions, replay
-from streams.audit.source import ArchiveSource
 from streams.log_reader import LogRecord, LogTail
 
 BRISK = (

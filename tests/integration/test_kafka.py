@@ -9,7 +9,7 @@ import psutil
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient
 
-from rods.kafka_broker import KafkaBroker
+from rods.brokers.kafka import KafkaBroker
 from schemas.seals import PartitionSealed
 from schemas.topics import Topic
 from streams.archive.restore import archived_partition_count

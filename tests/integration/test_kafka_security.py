@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from rods.broker import create_topics
-from rods.connection import connection_of, tried
+from rods.brokers.connection import connection_of, tried
+from rods.brokers.embedded import create_topics
 from rods.errors import UserError
 from rods.settings import PASSWORD_VARIABLE, ConnectionSettings, Settings
 from schemas.connection import Mechanism, Security

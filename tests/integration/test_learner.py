@@ -14,7 +14,7 @@ from learner.errors import LearnerError, SupersededError
 from learner.log import LearnerLog, Write
 from learner.samples import StepBatch
 from learner.trainer import Published, ScriptedTrainer, Trainer
-from rods.broker import create_topics
+from rods.brokers.embedded import create_topics
 from schemas.envelope import stamp
 from schemas.epochs import AlarmRaised, EpochClosed, LearnerStarted, PolicyEvaluated, StepClosed, StepOpened
 from schemas.pool import RetirementRule, SeedSettled, Settlement, TaskInjected, TaskProbed, TaskRetired

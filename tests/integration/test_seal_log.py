@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from rods.broker import EmbeddedBroker, create_topics
+from rods.brokers.embedded import EmbeddedBroker, create_topics
 from schemas.codec import encode
 from schemas.topics import Topic
-from streams import seal_log
 from streams.log_reader import log_producer, send_all
 from streams.measure.state import MeasureState
-from streams.recovery import Recovery
-from streams.seal_log import SealLog, find_anchors, read_seals
+from streams.seals import reader as seal_log
+from streams.seals.reader import SealLog, find_anchors, read_seals
+from streams.seals.recovery import Recovery
 from streams.select.fold import SelectState, evolve
-from streams.settings import StreamsSettings
+from streams.service.settings import StreamsSettings
 from tests.streams.rollout_log import barrier, expected, folded, result, seals
 
 PARTITIONS, STEPS = 2, 40

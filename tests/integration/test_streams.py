@@ -12,16 +12,16 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 
-from rods.broker import create_topics
-from rods.broker_process import claim_port
+from rods.brokers.embedded import create_topics
+from rods.brokers.process import claim_port
 from schemas.codec import decode, encode
 from schemas.pool import EventRefused
 from schemas.rollouts import TaskMeasured
 from schemas.seals import BoundarySeedSelected, PartitionSealed, SelectionClosed
 from schemas.topics import Topic, partition_of
 from streams.errors import StreamError
-from streams.settings import StreamsSettings
-from streams.worker import wait_for_topics
+from streams.service.settings import StreamsSettings
+from streams.service.worker import wait_for_topics
 from tests.integration.holding import share
 from tests.integration.live_broker import LiveBrokers
 from tests.integration.stream_topics import StreamsWorker, StreamTopics, decoded, plain_seals, plain_selections

@@ -7,7 +7,7 @@ import pytest
 
 from learner.errors import SupersededError
 from learner.log import LearnerLog, Write
-from rods.broker import EmbeddedBroker, create_topics
+from rods.brokers.embedded import EmbeddedBroker, create_topics
 from schemas.epochs import LearnerStarted, PolicyPublished
 from schemas.rollouts import TrajectoryRecorded
 from schemas.topics import Topic

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from rods.broker import EmbeddedBroker
+from rods.brokers.embedded import EmbeddedBroker
 from rods.cli.run import run as run_command
 from rods.errors import UserError
+from rods.reports.table import LiveTable
 from rods.resume import choose_cut, plan_resumption, resumed_settings
 from rods.run import resume
 from rods.run_folder import RunFolder
 from rods.settings import Settings, write_resolved
-from rods.table import LiveTable
 from schemas.codec import encode
 from schemas.envelope import Event, stamp
 from schemas.epochs import EpochClosed

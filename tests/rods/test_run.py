@@ -1,6 +1,7 @@
 """How a run ends."""
 
-from rods import broker_process, run
+from rods import run
+from rods.brokers import process as broker_process
 
 
 def test_the_steps_of_an_ending_by_a_signal_leave_two_of_ten_seconds_for_the_report() -> None:

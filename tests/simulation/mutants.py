@@ -7,27 +7,27 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-import streams.assembly
 import streams.measure.agent
 import streams.measure.close
 import streams.measure.fold
 import streams.pool.decide
 import streams.pool.fold
-import streams.seal_log
+import streams.seals.assembly
+import streams.seals.reader
 import streams.select.agent
 import streams.select.fold
-import streams.session
+import streams.service.session
 from schemas.rollouts import BarrierReached, RolloutFinished
 from schemas.seals import PartitionSealed
 from schemas.topics import Topic
-from streams.assembly import Assembled, Assembly
 from streams.measure.outcome import Outcome, outcome_of
 from streams.measure.state import Evolved, MeasureState
 from streams.measure.zones import after_group
 from streams.pool.state import Candidate, PoolState
-from streams.recovery import Recovery, recover
+from streams.seals.assembly import Assembled, Assembly
+from streams.seals.recovery import Recovery, recover
 from streams.select.fold import Selected, SelectState
-from streams.session import SelectPosition, Session
+from streams.service.session import SelectPosition, Session
 from tests.simulation.log import Place
 from tests.simulation.wire import Patch
 
@@ -170,8 +170,8 @@ MUTANTS = (
     Mutant("the second barrier of a key counts", ((FOLD, "_barrier", second_barrier_counts),)),
     Mutant("recovery ignores the barrier offset", adjust=barrier_offset_is_ignored),
     Mutant("recovery starts from the commits", adjust=committed_offset_is_trusted),
-    Mutant("recovery forgets what a step did to a task", ((streams.seal_log, "recover", recovery_forgets_tasks),)),
-    Mutant("recovery forgets the generation", ((streams.seal_log, "recover", recovery_forgets_generation),)),
+    Mutant("recovery forgets what a step did to a task", ((streams.seals.reader, "recover", recovery_forgets_tasks),)),
+    Mutant("recovery forgets the generation", ((streams.seals.reader, "recover", recovery_forgets_generation),)),
     Mutant("acknowledged before the broker has the seal", impatient=True),
     Mutant("acknowledged on delivery", ((MEASURE_AGENT, "take", ack_at_once),)),
     Mutant("selections acknowledged before their seeds", ((SELECT_AGENT, "take", seeds_after_the_ack),)),
@@ -181,5 +181,5 @@ MUTANTS = (
     Mutant("the pool takes variants of no seed", ((streams.pool.decide, "queue_of", every_candidate_is_of_a_seed),)),
     Mutant("a restart does not write seeds again", adjust=no_seeds_again),
     Mutant("a committed selection has its seeds", ((SELECT_AGENT, "resume", commits_are_trusted),)),
-    Mutant("all committed selections but the newest have their seeds", ((streams.session, "RECENT", 1),)),
+    Mutant("all committed selections but the newest have their seeds", ((streams.service.session, "RECENT", 1),)),
 )

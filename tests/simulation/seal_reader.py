@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from streams.measure.state import MeasureState
-from streams.recovery import Recovery
-from streams.seal_log import SealLog
+from streams.seals.reader import SealLog
+from streams.seals.recovery import Recovery
 from tests.simulation.log import SEALS, Log
 
 

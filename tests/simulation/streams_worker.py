@@ -1,8 +1,8 @@
 """A worker of the streams service: the real agents, gate and recovery, fed and interrupted by the simulation.
 
-It assigns as `streams.app` does: the gate closes, the seals are read to the end they have, what the group was told to
-begin behind is folded from the log, what nobody selected yet is proposed, and the gate opens if the group has not moved
-on.
+It assigns as `streams.service.app` does: the gate closes, the seals are read to the end they have, what the group was
+told to begin behind is folded from the log, what nobody selected yet is proposed, and the gate opens if the group has
+not moved on.
 """
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from schemas.envelope import Event
 from schemas.topics import Topic
-from streams.catch_up import Standing, missing
 from streams.errors import OffsetGapError
 from streams.measure.agent import Arrived, MeasureAgent
 from streams.measure.sealing import Sealing
-from streams.outbox import Outbox
-from streams.seal_log import SealLog
+from streams.seals.reader import SealLog
 from streams.select.agent import SelectAgent
-from streams.session import Gate, MeasurePosition, SelectPosition, Session
+from streams.service.catch_up import Standing, missing
+from streams.service.outbox import Outbox
+from streams.service.session import Gate, MeasurePosition, SelectPosition, Session
 from tests.simulation.coroutines import Task, Turn, Until
 from tests.simulation.log import SEALS, Place, Send
 
@@ -191,7 +191,7 @@ class StreamsWorker:
             del self.tasks[name]
 
     async def _assign(self, generation: int, places: tuple[Place, ...]) -> None:
-        """As `streams.app` does."""
+        """As `streams.service.app` does."""
         world = self.world
         self.gate.close()
         self.open = False

@@ -12,12 +12,12 @@ from typing import Any
 import learner.controller
 import streams.measure.agent
 import streams.measure.seal
-import streams.seal_log
+import streams.seals.reader
 import streams.select.agent
 from schemas import codec
 from schemas.errors import UndecodableError, UnknownFingerprintError
 from schemas.pool import EventRefused
-from streams.dead_letters import refusal
+from streams.service.dead_letters import refusal
 
 Patch = tuple[Any, str, Any]
 
@@ -73,7 +73,7 @@ class Wire:
             (streams.measure.agent, "refusal", self.refusal),
             (streams.select.agent, "decode", self.decode),
             (streams.select.agent, "refusal", self.refusal),
-            (streams.seal_log, "decode", self.decode),
+            (streams.seals.reader, "decode", self.decode),
             (learner.controller, "write_current_pool", no_files),
         ]
         if small_chunks:

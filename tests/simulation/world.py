@@ -15,7 +15,7 @@ from schemas.pool import Decision, OperatorDecided
 from schemas.rules import Rules
 from schemas.seals import BoundarySeedSelected, PartitionSealed, SelectionClosed
 from schemas.topics import Topic
-from streams.session import Session
+from streams.service.session import Session
 from tests.simulation.faults import Faults
 from tests.simulation.learner_process import LearnerProcess
 from tests.simulation.log import SEALS, Group, Log, Network, Place, Send

@@ -7,8 +7,8 @@ from typing import Any
 
 from schemas.codec import decode, encode
 from schemas.topics import Topic
-from streams.outbox import Outbox
-from streams.session import Gate, Session
+from streams.service.outbox import Outbox
+from streams.service.session import Gate, Session
 
 
 class Producer:

@@ -13,7 +13,7 @@ from schemas.rules import MeasureRules, Rules, SelectRules
 from schemas.seals import PartitionSealed, SelectionClosed
 from schemas.topics import partition_of
 from streams.measure.state import MeasureState
-from streams.recovery import Recovery, recover
+from streams.seals.recovery import Recovery, recover
 from streams.select.fold import SelectState
 from streams.select.fold import evolve as select
 from tests.streams.rollout_log import barrier, expected, folded, result, seals

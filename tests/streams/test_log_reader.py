@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rods.broker import EmbeddedBroker, create_topics
+from rods.brokers.embedded import EmbeddedBroker, create_topics
 from schemas.topics import Topic
 from streams.log_reader import LogError, LogTail, end_offsets, log_producer, read_all, send, send_all
 

@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
-from rods.broker import create_topics
+from rods.brokers.embedded import create_topics
 from rods.errors import UserError
 from rods.supervise import RestartLimits, Supervisor, WorkerSpec
 from schemas.codec import decode, encode

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from rods.broker import EmbeddedBroker
-from rods.broker_process import claim_port
-from rods.kafka_broker import KafkaBroker
+from rods.brokers.embedded import EmbeddedBroker
+from rods.brokers.kafka import KafkaBroker
+from rods.brokers.process import claim_port
 from tests.integration.faults.bench import Bench, bench
 from tests.integration.faults.framework import REPORTED, twelve_partitions_with_three_workers
 from tests.integration.faults.named import NAMED

@@ -14,14 +14,14 @@ from typing import Any
 
 import psutil
 
-from rods.broker import EmbeddedBroker, create_topics
-from rods.broker_process import claim_port
-from rods.kafka_broker import KafkaBroker
+from rods.brokers.embedded import EmbeddedBroker, create_topics
+from rods.brokers.kafka import KafkaBroker
+from rods.brokers.process import claim_port
+from rods.brokers.topic_admin import TopicAdmin
+from rods.brokers.topics_file import TopicSpec
 from rods.run_folder import RunFolder
 from rods.settings import KAFKA, Settings, load_settings, merged, parse_assignment, write_resolved
 from rods.supervise import RestartLimits, Supervisor, WorkerSpec, WorkerState
-from rods.topic_admin import TopicAdmin
-from rods.topics_file import TopicSpec
 from rods.wiring import worker_specs
 from schemas.codec import decode
 from schemas.epochs import LearnerStarted

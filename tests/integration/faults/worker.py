@@ -23,8 +23,8 @@ from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread
 from schemas.codec import decode
 from schemas.rollouts import RolloutFinished
 from streams.measure.agent import MeasureAgent
-from streams.settings import StreamsSettings
-from streams.worker import run_streams
+from streams.service.settings import StreamsSettings
+from streams.service.worker import run_streams
 from tests.integration.holding import tell
 
 TAKEN_OF_A_BATCH = 5

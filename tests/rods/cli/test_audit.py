@@ -12,8 +12,8 @@ from rods.cli.run_log import say
 from rods.errors import UserError
 from schemas.pool import TaskRetired
 from schemas.topics import Topic
-from streams.audit.divergence import Divergence
-from streams.audit.drift import EpochDrift
+from streams.audit.compare.divergence import Divergence
+from streams.audit.drift.figures import EpochDrift
 from tests.streams.audit.forge import GOLDEN, forge, places
 
 RUN = str(GOLDEN / "windowed")

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from rods.broker import EmbeddedBroker
+from rods.brokers.embedded import EmbeddedBroker
 from rods.cli.main import app
 from rods.errors import UserError
-from streams.audit.verify_fault import FaultKind
+from streams.audit.verify.fault import FaultKind
 
 ROOT = Path(__file__).resolve().parents[3]
 GOLDEN = ROOT / "tests" / "golden" / "archives" / "defaults"

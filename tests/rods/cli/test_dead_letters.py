@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from rods.broker import EmbeddedBroker, create_topics
+from rods.brokers.dead_letters import Fate, fate_of
+from rods.brokers.embedded import EmbeddedBroker, create_topics
 from rods.cli.main import app
-from rods.dead_letters import Fate, fate_of
 from rods.errors import UserError
 from schemas.codec import encode
 from schemas.pool import EventRefused
 from schemas.topics import Topic
-from streams.dead_letters import refusal, refused_bytes
 from streams.log_reader import log_producer, read_all, send
+from streams.service.dead_letters import refusal, refused_bytes
 from tests.rods.made_run import closed
 from tests.streams.rollout_log import barrier, result
 

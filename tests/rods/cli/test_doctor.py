@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from rods.broker_process import claim_port
+from rods.brokers.process import claim_port
 from rods.cli.main import app
 
 RUNNER = CliRunner()

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from rods.broker import EmbeddedBroker
+from rods.brokers.embedded import EmbeddedBroker
+from rods.brokers.kafka import KafkaBroker
+from rods.brokers.topics_file import TOPICS_FILE
 from rods.cli.main import app
 from rods.errors import UserError
-from rods.kafka_broker import KafkaBroker
-from rods.topics_file import TOPICS_FILE
 from schemas.codec import encode
 from schemas.envelope import stamp
 from schemas.epochs import EpochOpened

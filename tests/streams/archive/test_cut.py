@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rods.broker import EmbeddedBroker, create_topics
+from rods.brokers.embedded import EmbeddedBroker, create_topics
 from schemas.topics import DOWNSTREAM_FIRST, Topic
 from streams.archive.cut import CUTS, read_cuts, read_ends, record_cut, take_cut
 from streams.archive.errors import ArchiveError

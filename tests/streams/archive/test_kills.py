@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from rods.broker import EmbeddedBroker, create_topics
+from rods.brokers.embedded import EmbeddedBroker, create_topics
 from schemas.codec import AVRO_FOLDER
 from schemas.topics import Topic
 from streams.archive.errors import ArchiveError

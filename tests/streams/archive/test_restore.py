@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from rods.broker import EmbeddedBroker, create_topics
+from rods.brokers.embedded import EmbeddedBroker, create_topics
+from rods.brokers.restored_topics import create_restored_topics
 from rods.errors import UserError
-from rods.restored_topics import create_restored_topics
 from schemas.topics import Topic
 from streams.archive.cut import record_cut
 from streams.archive.errors import ArchiveError

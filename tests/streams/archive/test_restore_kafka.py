@@ -13,10 +13,10 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
-from rods import kafka_broker
-from rods.broker import create_topics
-from rods.kafka_broker import KafkaBroker, broker_properties
-from rods.restored_topics import create_restored_topics
+from rods.brokers import kafka as kafka_broker
+from rods.brokers.embedded import create_topics
+from rods.brokers.kafka import KafkaBroker, broker_properties
+from rods.brokers.restored_topics import create_restored_topics
 from schemas.topics import Topic
 from streams.archive.partition import PartitionArchive
 from streams.archive.restore import RestoreSettings, restore

@@ -7,12 +7,12 @@ import pytest
 from schemas.topics import Topic
 from streams.archive import set_aside as module
 from streams.archive.cut import CUTS, Cut, read_cuts, record_cut
+from streams.archive.durable import replace_durably
 from streams.archive.errors import ArchiveError
 from streams.archive.manifest import MANIFEST, read_manifest
 from streams.archive.partition import PartitionArchive, partition_folder
 from streams.archive.read import read_partition
 from streams.archive.set_aside import read_set_aside, set_aside
-from streams.durable import replace_durably
 from streams.log_reader import LogRecord
 from tests.streams.archive.synced import synced
 

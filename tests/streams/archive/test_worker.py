@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rods.broker import EmbeddedBroker, create_topics
+from rods.brokers.embedded import EmbeddedBroker, create_topics
 from schemas.topics import Topic
 from streams.archive.errors import ArchiveError
 from streams.archive.read import archived_partitions, read_archive, read_partition

@@ -8,17 +8,17 @@ from schemas.codec import encode
 from schemas.pool import VariantVerified
 from schemas.seals import SelectionClosed
 from schemas.topics import Topic
-from streams.audit.columns import ColumnStore
-from streams.audit.comparison import compare_runs
-from streams.audit.drift import drift
-from streams.audit.lineage import lineage
+from streams.audit.compare.runs import compare_runs
+from streams.audit.drift.figures import drift
+from streams.audit.load.columns import ColumnStore
+from streams.audit.load.epochs import run_story
+from streams.audit.load.source import ArchiveSource
 from streams.audit.overlay import Overlay
-from streams.audit.pool_epoch import pool_of
+from streams.audit.recompute.pool_epoch import pool_of
 from streams.audit.replay import ReplayOptions, replay
-from streams.audit.source import ArchiveSource
-from streams.audit.story import run_story
-from streams.audit.verify import verify_archive
-from streams.audit.verify_fault import FaultKind
+from streams.audit.trace import lineage
+from streams.audit.verify.archive import verify_archive
+from streams.audit.verify.fault import FaultKind
 from streams.audit.what_if import what_if
 from streams.pool.replay import replay_pools
 from tests.golden.events import sample

@@ -20,18 +20,18 @@ from streams.archive.container import CODEC, PARSED
 from streams.archive.manifest import MANIFEST, line_of, read_manifest
 from streams.archive.partition import partition_folder
 from streams.archive.segment import read_segment
-from streams.audit.columns import ColumnStore
-from streams.audit.comparison import compare_runs
-from streams.audit.drift import drift
+from streams.audit.compare.runs import compare_runs
+from streams.audit.drift.figures import drift
 from streams.audit.errors import AuditError
-from streams.audit.lineage import lineage
+from streams.audit.load.columns import ColumnStore
+from streams.audit.load.epochs import run_story
+from streams.audit.load.source import ArchiveSource
 from streams.audit.overlay import Overlay
-from streams.audit.pool_epoch import last_epoch, pool_of
+from streams.audit.recompute.pool_epoch import last_epoch, pool_of
 from streams.audit.replay import ReplayOptions, replay
-from streams.audit.source import ArchiveSource
-from streams.audit.story import run_story
-from streams.audit.verify import verify_archive
-from streams.audit.verify_fault import FaultKind
+from streams.audit.trace import lineage
+from streams.audit.verify.archive import verify_archive
+from streams.audit.verify.fault import FaultKind
 from streams.audit.what_if import what_if
 from streams.log_reader import LogRecord
 from tests.golden.events import sample

@@ -9,10 +9,10 @@ from schemas.codec import encode
 from schemas.identity import content_digest, variant_id
 from schemas.pool import VariantVerified
 from schemas.topics import Topic
+from streams.audit.load.source import ArchiveSource
 from streams.audit.overlay import Overlay
-from streams.audit.pool_epoch import pool_of
+from streams.audit.recompute.pool_epoch import pool_of
 from streams.audit.replay import ReplayOptions, replay
-from streams.audit.source import ArchiveSource
 from streams.audit.what_if import what_if
 from streams.pool.decide import decide_boundary
 from streams.pool.replay import replay_pools
@@ -44,7 +44,7 @@ def test_it_would_come_in_otherwise(forged: Path, monkeypatch: pytest.MonkeyPatc
     def trusting(cut: object, opened: object, evidence: object, generation: int, _: object) -> object:
         return decide_boundary(cut, opened, replace(evidence, selected=None), generation)  # type: ignore[arg-type,type-var]
 
-    monkeypatch.setattr("streams.audit.boundaries.decide_boundary", trusting)
+    monkeypatch.setattr("streams.audit.recompute.boundaries.decide_boundary", trusting)
     first = replay(ArchiveSource(forged), ReplayOptions(jobs=1)).first
     assert first is not None
     assert first.stage == "pool"

@@ -12,10 +12,10 @@ from schemas.pool import TaskRegistered, VariantVerified
 from schemas.rollouts import RolloutFinished
 from schemas.topics import Topic
 from streams.archive.segment import Places
-from streams.audit.lineage import lineage
+from streams.audit.load.source import ArchiveSource, LogSource
 from streams.audit.mentions import Mentions
 from streams.audit.quick_seal import GroupReader
-from streams.audit.source import ArchiveSource, LogSource
+from streams.audit.trace import lineage
 from streams.log_reader import LogRecord
 from tests.streams.audit.forge import GOLDEN, places
 from tests.streams.audit.test_quick import RandomLog, folded
@@ -30,7 +30,7 @@ def test_a_story_from_bytes_is_that_from_decoded_records(archive: Path, monkeypa
     source = ArchiveSource(archive)
     tasks = [event.definition.task for _, event in places(archive, Topic.POOL, _defines)]
     found = {task: told(source, task) for task in tasks}
-    monkeypatch.setattr("streams.audit.lineage.records_at", every_record)
+    monkeypatch.setattr("streams.audit.trace.records_at", every_record)
     monkeypatch.setattr("streams.audit.quick_seal.SealForm.match", lambda *_: None)
     assert found == {task: told(source, task) for task in tasks}
 

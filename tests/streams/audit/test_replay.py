@@ -24,10 +24,10 @@ from schemas.seals import BoundarySeedSelected, PartitionSealed, SelectionClosed
 from schemas.topics import Topic
 from streams.archive.partition import PartitionArchive
 from streams.archive.read import read_partition
-from streams.audit.divergence import Divergence, Stage
-from streams.audit.limits import LimitName, Provenance
+from streams.audit.compare.divergence import Divergence, Stage
+from streams.audit.compare.limits import LimitName, Provenance
+from streams.audit.load.source import ArchiveSource
 from streams.audit.replay import ReplayOptions, ReplayReport, replay
-from streams.audit.source import ArchiveSource
 from tests.streams.audit.forge import DROP, GOLDEN, Place, forge, places
 
 ALONE = ReplayOptions(jobs=1)

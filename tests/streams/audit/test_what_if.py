@@ -8,11 +8,11 @@ from schemas.rollouts import Purpose
 from schemas.rules import Rules
 from schemas.seals import SelectionClosed
 from schemas.topics import Topic
-from streams.audit.changes import EpochChanges
+from streams.audit.compare.changes import EpochChanges
 from streams.audit.errors import AuditError
+from streams.audit.load.source import ArchiveSource
 from streams.audit.overlay import Overlay
-from streams.audit.pool_epoch import pool_of
-from streams.audit.source import ArchiveSource
+from streams.audit.recompute.pool_epoch import pool_of
 from streams.audit.what_if import what_if
 from streams.pool.decide import probes_of
 from tests.streams.audit.forge import GOLDEN, places

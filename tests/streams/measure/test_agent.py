@@ -7,14 +7,14 @@ import pytest
 
 from schemas.codec import encode
 from schemas.topics import Topic
-from streams import outbox
 from streams.errors import OffsetGapError
 from streams.measure.agent import Arrived, MeasureAgent
 from streams.measure.sealing import Sealing
 from streams.measure.state import MeasureState
-from streams.notices import Notice
-from streams.outbox import BURST_SECONDS
-from streams.session import MeasurePosition, Session
+from streams.service import outbox
+from streams.service.notices import Notice
+from streams.service.outbox import BURST_SECONDS
+from streams.service.session import MeasurePosition, Session
 from tests.streams.live_stream import Live, delivery, until
 from tests.streams.rollout_log import barrier, expected, result, started
 

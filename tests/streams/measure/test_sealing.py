@@ -9,7 +9,7 @@ from streams.measure import sealing as module
 from streams.measure.agent import MeasureAgent
 from streams.measure.sealing import Sealing
 from streams.measure.state import MeasureState
-from streams.session import MeasurePosition, Session
+from streams.service.session import MeasurePosition, Session
 from tests.streams.live_stream import Live, delivery
 from tests.streams.rollout_log import barrier, expected, result
 

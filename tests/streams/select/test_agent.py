@@ -5,10 +5,10 @@ from typing import Any
 
 from schemas.seals import PartitionSealed, SelectionClosed
 from schemas.topics import Topic
-from streams.notices import Notice
 from streams.select.agent import SelectAgent
 from streams.select.fold import PlacedSeed, SelectState, evolve
-from streams.session import SelectPosition, Session
+from streams.service.notices import Notice
+from streams.service.session import SelectPosition, Session
 from tests.streams.live_stream import Live, delivery, until
 from tests.streams.rollout_log import barrier, expected, result, seal_of
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from schemas.rules import Rules, SelectRules
 from schemas.seals import SealedGroup
-from streams.exact import mean_of, phi_of
+from streams.measure.exact import mean_of, phi_of
 from streams.select.select import select
 from tests.streams.rollout_log import barrier, expected, result, seal_of
 

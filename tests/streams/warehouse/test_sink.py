@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from rods.broker import EmbeddedBroker, create_topics
+from rods.brokers.embedded import EmbeddedBroker, create_topics
 from schemas.catalogue import EVENT_TYPES
 from schemas.codec import MAGIC, encode
 from schemas.envelope import Producer, stamp

@@ -1,0 +1,332 @@
+"""What a run came to, epoch by epoch: a view of its events for people. It decides nothing.
+
+`SummaryFold` takes events of any topics in any interleaving, a second delivery changes nothing, and `summary()` may be
+asked at any time. All that is counted comes from the log, so that the table, the report and the archive agree.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from rods.reports.uplift import Rise, mean, paired_rise
+from schemas.epochs import AlarmRaised, EpochClosed, EpochOpened, PolicyEvaluated, StepClosed, StepOpened
+from schemas.pool import (
+    PoolMaterialized,
+    SeedSettled,
+    TaskInjected,
+    TaskRegistered,
+    TaskRetired,
+    TaskSet,
+    VariantVerified,
+)
+from schemas.rollouts import Purpose, TaskMeasured
+from schemas.seals import PartitionSealed, SealedGroup, SelectionClosed, Zone
+from schemas.synthesis import VariantRejected
+
+POOL_RISE = "pool at the start"
+HELDOUT_RISE = "held out"
+
+
+@dataclass(frozen=True, slots=True)
+class EpochSummary:
+    """One epoch. Epoch 0 is the state before training: the first pool and evaluation, and nothing else.
+
+    progress_pool: mean over the train groups with a live attempt of their mean progress. progress_heldout: mean over
+    tasks, after the epoch. flat_share: of those groups, the share without variance. zones: train groups by zone.
+    seeds: selected. variants_verified, variants_rejected (by reason): of the epoch's seeds. injected, retired (by
+    rule), pool_size, originals, variants, pool_digest: at the epoch's boundary. variants_trained: generated tasks that
+    a train group of the epoch measured. seconds: from its opening to its close. None: not known (yet).
+    """
+
+    epoch: int
+    progress_pool: float | None
+    progress_heldout: float | None
+    flat_share: float | None
+    zones: dict[str, int]
+    seeds: int
+    variants_verified: int
+    variants_rejected: dict[str, int]
+    injected: int
+    retired: dict[str, int]
+    pool_size: int
+    originals: int
+    variants: int
+    pool_digest: str
+    variants_trained: int
+    groups_trained: int
+    steps: int
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Where the run stands: the newest step, its groups, and how many of them are measured."""
+
+    epoch: int = 0
+    step: int = 0
+    groups: int = 0
+    measured: int = 0
+
+    @property
+    def in_flight(self) -> int:
+        return self.groups - self.measured
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """A whole run. rules: canonical JSON, of its first epoch. lineage: counts on the way from seed to retirement."""
+
+    run_id: str
+    rules: str
+    epochs: tuple[EpochSummary, ...]
+    rises: tuple[Rise, ...]
+    lineage: dict[str, int]
+    alarms: tuple[str, ...]
+
+    def document(self) -> dict[str, Any]:
+        """As JSON holds it: plain values, the keys of the fields."""
+        document: dict[str, Any] = asdict(self)
+        for row, rise in zip(document["rises"], self.rises, strict=True):
+            row["errors"] = rise.errors
+        return document
+
+
+@dataclass(slots=True)
+class _Epoch:
+    """What one epoch's events have said so far. groups: train groups by id."""
+
+    opened: int | None = None
+    closed: int | None = None
+    trained: int = 0
+    steps: int = 0
+    seeds: int = 0
+    verified: int = 0
+    injected: int = 0
+    rejected: Counter[str] = field(default_factory=Counter)
+    retired: Counter[str] = field(default_factory=Counter)
+    groups: dict[str, SealedGroup] = field(default_factory=dict)
+    pool: PoolMaterialized | None = None
+    evaluations: dict[float, dict[str, Fraction]] = field(default_factory=dict)
+
+    def progress(self) -> dict[str, Fraction]:
+        """Task to mean progress, over its live attempts of the epoch's train groups."""
+        live = [(group.task, value) for group in self.groups.values() if (value := progress_of(group)) is not None]
+        return dict(live)
+
+
+class SummaryFold:
+    """Events in, summaries out. Events must be stamped: their ids tell deliveries apart."""
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+        self._epochs: dict[int, _Epoch] = {}
+        self._run_id = self._rules = ""
+        self._variants: set[str] = set()
+        self._returned = 0
+        self._originals: Counter[str] = Counter()
+        self._settled: dict[str, str] = {}
+        self._alarms: list[str] = []
+        self._steps: dict[int, StepOpened] = {}
+        self._measured: set[str] = set()
+        self._takers: dict[type[Any], Callable[[Any], None]] = {
+            EpochOpened: self._epoch_opened,
+            EpochClosed: self._epoch_closed,
+            StepOpened: self._step_opened,
+            StepClosed: self._step_closed,
+            PolicyEvaluated: self._evaluated,
+            AlarmRaised: self._alarm,
+            TaskMeasured: self._task_measured,
+            PartitionSealed: self._sealed,
+            SelectionClosed: self._selected,
+            VariantRejected: self._rejected,
+            TaskRegistered: self._registered,
+            VariantVerified: self._verified,
+            SeedSettled: self._seed_settled,
+            TaskInjected: self._injected,
+            TaskRetired: self._retired,
+            PoolMaterialized: self._materialized,
+        }
+
+    def evolve(self, event: Any) -> None:
+        """Takes an event in; one that was taken already, or that tells nothing here, changes nothing."""
+        take = self._takers.get(type(event))
+        if take is None or event.envelope.event_id in self._seen:
+            return
+        self._seen.add(event.envelope.event_id)
+        self._run_id = self._run_id or event.envelope.run_id
+        take(event)
+
+    @property
+    def moment(self) -> Moment:
+        """The newest step that was opened."""
+        if not self._steps:
+            return Moment()
+        newest = self._steps[max(self._steps)]
+        measured = sum([group.group in self._measured for group in newest.groups])
+        return Moment(newest.epoch, newest.step, len(newest.groups), measured)
+
+    def rows(self) -> tuple[EpochSummary, ...]:
+        """A row for every epoch that anything was said of, in order."""
+        return tuple([self._row(epoch) for epoch in sorted(self._epochs)])
+
+    def summary(self) -> RunSummary:
+        """All of it."""
+        return RunSummary(
+            run_id=self._run_id,
+            rules=self._rules,
+            epochs=self.rows(),
+            rises=tuple([rise for rise in (self._pool_rise(), *self._heldout_rises()) if rise]),
+            lineage=self._lineage(),
+            alarms=tuple(self._alarms),
+        )
+
+    def _epoch(self, epoch: int) -> _Epoch:
+        return self._epochs.setdefault(epoch, _Epoch())
+
+    def _epoch_opened(self, event: EpochOpened) -> None:
+        self._epoch(event.epoch).opened = event.envelope.occurred_at
+        self._rules = self._rules or event.rules
+
+    def _epoch_closed(self, event: EpochClosed) -> None:
+        self._epoch(event.epoch).closed = event.envelope.occurred_at
+
+    def _step_opened(self, event: StepOpened) -> None:
+        self._steps[event.step] = event
+
+    def _step_closed(self, event: StepClosed) -> None:
+        epoch = self._epoch(event.epoch)
+        epoch.steps += 1
+        epoch.trained += event.trained
+
+    def _task_measured(self, event: TaskMeasured) -> None:
+        self._measured.add(event.group)
+
+    def _evaluated(self, event: PolicyEvaluated) -> None:
+        if event.task_set == TaskSet.HELDOUT:
+            self._epoch(event.epoch).evaluations[event.temperature] = {
+                result.task: Fraction(result.turns_passed, result.live * result.turns_total)
+                for result in event.results
+                if result.live > 0 and result.turns_total > 0
+            }
+
+    def _alarm(self, event: AlarmRaised) -> None:
+        self._alarms.append(f"epoch {event.epoch}: {event.kind}: {event.detail}")
+
+    def _sealed(self, event: PartitionSealed) -> None:
+        groups = self._epoch(event.epoch).groups
+        groups.update({group.group: group for group in event.groups if group.purpose == Purpose.TRAIN})
+
+    def _selected(self, event: SelectionClosed) -> None:
+        self._epoch(event.epoch).seeds += len(event.seeds)
+
+    def _rejected(self, event: VariantRejected) -> None:
+        self._epoch(event.epoch).rejected[event.reason] += 1
+
+    def _registered(self, event: TaskRegistered) -> None:
+        self._originals[event.task_set] += 1
+
+    def _verified(self, event: VariantVerified) -> None:
+        self._epoch(event.epoch).verified += 1
+        self._variants.add(event.definition.task)
+
+    def _seed_settled(self, event: SeedSettled) -> None:
+        self._settled[event.seed] = event.outcome
+
+    def _injected(self, event: TaskInjected) -> None:
+        self._epoch(event.epoch).injected += 1
+        self._returned += event.returned
+
+    def _retired(self, event: TaskRetired) -> None:
+        self._epoch(event.epoch).retired[event.rule] += 1
+
+    def _materialized(self, event: PoolMaterialized) -> None:
+        self._epoch(event.epoch).pool = event
+
+    def _row(self, number: int) -> EpochSummary:
+        epoch = self._epochs[number]
+        progress = [value for group in epoch.groups.values() if (value := progress_of(group)) is not None]
+        flat = sum([is_flat(group) for group in epoch.groups.values()])
+        members = epoch.pool.members if epoch.pool else ()
+        variants = sum([task in self._variants for task in members])
+        zones = Counter(group.zone for group in epoch.groups.values())
+        heldout = self._heldout(epoch)
+        return EpochSummary(
+            epoch=number,
+            progress_pool=float(mean(progress)) if progress else None,
+            progress_heldout=float(mean(list(heldout.values()))) if heldout else None,
+            flat_share=flat / len(progress) if progress else None,
+            zones={zone.value: zones[zone.value] for zone in Zone},
+            seeds=epoch.seeds,
+            variants_verified=epoch.verified,
+            variants_rejected=dict(sorted(epoch.rejected.items())),
+            injected=epoch.injected,
+            retired=dict(sorted(epoch.retired.items())),
+            pool_size=len(members),
+            originals=len(members) - variants,
+            variants=variants,
+            pool_digest=epoch.pool.digest if epoch.pool else "",
+            variants_trained=len(self._variants & epoch.progress().keys()),
+            groups_trained=epoch.trained,
+            steps=epoch.steps,
+            seconds=(epoch.closed - epoch.opened) / 1e6 if epoch.opened and epoch.closed else None,
+        )
+
+    def _heldout(self, epoch: _Epoch) -> dict[str, Fraction]:
+        """The evaluation at the highest temperature, which is the one that sampling trains at."""
+        return epoch.evaluations[max(epoch.evaluations)] if epoch.evaluations else {}
+
+    def _pool_rise(self) -> Rise | None:
+        """Of the tasks that were in the pool at the start, between the first and the last epoch that measured."""
+        start = self._epochs.get(0, _Epoch()).pool
+        measured = [number for number in sorted(self._epochs) if self._epochs[number].groups]
+        if start is None or len(measured) < 2:
+            return None
+        first, last = measured[0], measured[-1]
+        kept = {task: value for task, value in self._epochs[first].progress().items() if task in start.members}
+        return paired_rise(POOL_RISE, first, kept, last, self._epochs[last].progress())
+
+    def _heldout_rises(self) -> list[Rise | None]:
+        """Of the held-out tasks, between the first and the last evaluation at each temperature."""
+        by_temperature: dict[float, list[tuple[int, dict[str, Fraction]]]] = {}
+        for number in sorted(self._epochs):
+            for temperature, results in self._epochs[number].evaluations.items():
+                by_temperature.setdefault(temperature, []).append((number, results))
+        return [
+            paired_rise(f"{HELDOUT_RISE}, temperature {temperature:g}", *found[0], *found[-1])
+            for temperature, found in sorted(by_temperature.items())
+            if len(found) > 1
+        ]
+
+    def _lineage(self) -> dict[str, int]:
+        epochs = list(self._epochs.values())
+        outcomes = Counter(self._settled.values())
+        pools = [epoch.pool for _, epoch in sorted(self._epochs.items()) if epoch.pool]
+        trained = {task for epoch in epochs for task in epoch.progress()} & self._variants
+        members = set(pools[-1].members) if pools else set()
+        return {
+            "originals_registered": self._originals[TaskSet.POOL],
+            "heldout_registered": self._originals[TaskSet.HELDOUT],
+            "seeds_selected": sum(epoch.seeds for epoch in epochs),
+            **{f"seeds_{outcome}": count for outcome, count in sorted(outcomes.items())},
+            "variants_rejected": sum(epoch.rejected.total() for epoch in epochs),
+            "variants_verified": len(self._variants),
+            "variants_waiting": len(pools[-1].queue) if pools else 0,
+            "tasks_injected": sum(epoch.injected for epoch in epochs),
+            "tasks_returned": self._returned,
+            "variants_trained": len(trained),
+            "tasks_retired": sum(epoch.retired.total() for epoch in epochs),
+            "variants_in_pool": len(members & self._variants),
+        }
+
+
+def progress_of(group: SealedGroup) -> Fraction | None:
+    """Mean progress of a group's live attempts; None where none is live, or where the seal names no turns."""
+    live = [passed for passed in group.passed if passed is not None]
+    return Fraction(sum(live), len(live) * group.turns_total) if live and group.turns_total > 0 else None
+
+
+def is_flat(group: SealedGroup) -> bool:
+    """Whether a group has live attempts and all of them came equally far, so that it gives no gradient."""
+    return len({passed for passed in group.passed if passed is not None}) == 1
