@@ -3,7 +3,6 @@
 from typing import Any
 
 from schemas import epochs, pool, rollouts, seals, synthesis
-from schemas.envelope import Event
 
 EVENT_TYPES: tuple[type[Any], ...] = (
     epochs.LearnerStarted,
@@ -37,8 +36,3 @@ EVENT_TYPES: tuple[type[Any], ...] = (
 )
 
 BY_KIND: dict[str, type[Any]] = {event_type.KIND: event_type for event_type in EVENT_TYPES}
-
-
-def kind_of(event: Event) -> str:
-    """The kind an event travels under: its Avro record's name."""
-    return event.KIND

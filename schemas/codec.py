@@ -8,29 +8,36 @@ the newest one. Decoding accepts at most `MAX_EVENT_BYTES` and refuses trailing 
 import io
 import json
 import struct
-from functools import cache
+from collections.abc import Callable
+from dataclasses import fields
+from functools import cache, lru_cache
+from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 import fastavro
 import fastavro.schema
 
-from schemas.catalogue import BY_KIND, EVENT_TYPES
-from schemas.derive import Convert, decoder, encoder
-from schemas.envelope import Event
+from schemas.catalogue import BY_KIND
+from schemas.derive import NAMESPACE, Convert, decoder, encoder
+from schemas.envelope import RECURRING, Event
 from schemas.errors import SchemaError, UndecodableError, UnknownFingerprintError
-from schemas.quick_write import BODIES
 
 MAGIC = b"\xc3\x01"
 HEADER_BYTES = 10
 MAX_EVENT_BYTES = 8 * 1024 * 1024
 AVRO_FOLDER = Path(__file__).parent / "avro"
+MAX_REMEMBERED = 65_536
+"""Encoded items of recurring fields that a process remembers, some 200 bytes each."""
+
+
+Part = Callable[[Event], bytes]
+"""Encodes some consecutive fields of an event: an Avro record is its fields one after the other."""
 
 
 class _Writer(NamedTuple):
     header: bytes
-    schema: Any
-    encode: Convert
+    parts: tuple[Part, ...]
 
 
 class _Reader(NamedTuple):
@@ -65,20 +72,29 @@ def fingerprint(schema: dict[str, Any]) -> bytes:
 
 def encode(event: Event) -> bytes:
     """The event's frame. Equal events give equal bytes. Raises SchemaError for values that the schema cannot hold."""
-    writer, body = _writers()[event.KIND], BODIES.get(event.KIND)
+    return _encoded(event, _writers()[event.KIND])
+
+
+def encode_like(event: Event, frame: bytes) -> bytes:
+    """The event's frame in the schema version of another frame, so that what is derived anew compares with an old log
+    byte by byte. Raises UnknownFingerprintError, and SchemaError where the frame is of another kind."""
+    reader = _readers().get(frame[2:HEADER_BYTES])
+    if reader is None:
+        raise UnknownFingerprintError(frame[2:HEADER_BYTES])
+    if reader.kind != event.KIND:
+        raise SchemaError(f"{event.KIND} cannot be encoded as {reader.kind}")
+    return _encoded(event, _writer(reader.kind, reader.version))
+
+
+def _encoded(event: Event, writer: _Writer) -> bytes:
     try:
-        if body is not None:
-            return writer.header + body(event)
-        out = io.BytesIO()
-        out.write(writer.header)
-        fastavro.schemaless_writer(out, writer.schema, writer.encode(event))
+        return b"".join([writer.header, *[part(event) for part in writer.parts]])
     except (TypeError, ValueError, OverflowError, AttributeError, struct.error) as error:
         raise SchemaError(f"{event.KIND} cannot be encoded: {error}") from error
-    return out.getvalue()
 
 
 class PlainEvent(NamedTuple):
-    """An event as plain values, in its newest version. version: the one it was written in."""
+    """An event as plain values. version: the one it was written in."""
 
     kind: str
     version: int
@@ -119,18 +135,22 @@ def _read(data: bytes) -> tuple[_Reader, Any]:
     return reader, record
 
 
-def encode_like(event: Event, frame: bytes) -> bytes:
-    """The event's frame in the schema version of another frame, so that what is derived anew compares with an old log
-    byte by byte. Raises UnknownFingerprintError, and SchemaError where the frame is of another kind."""
+def leading(frame: bytes, through: str) -> PlainEvent:
+    """The first fields of an event, up to and with one, in the version that wrote it; the rest is not looked at.
+
+    For scans that need little of a long event. Raises UndecodableError, UnknownFingerprintError."""
+    if len(frame) < HEADER_BYTES or frame[:2] != MAGIC:
+        raise UndecodableError("not an Avro single-object frame")
     reader = _readers().get(frame[2:HEADER_BYTES])
     if reader is None:
         raise UnknownFingerprintError(frame[2:HEADER_BYTES])
-    if reader.kind != event.KIND:
-        raise SchemaError(f"{event.KIND} cannot be encoded as {reader.kind}")
-    out = io.BytesIO()
-    out.write(frame[:HEADER_BYTES])
-    fastavro.schemaless_writer(out, reader.writer, _writers()[event.KIND].encode(event))
-    return out.getvalue()
+    body = io.BytesIO(frame)
+    body.seek(HEADER_BYTES)
+    try:
+        record: Any = fastavro.schemaless_reader(body, _leading_schema(reader.kind, reader.version, through))
+    except Exception as error:
+        raise UndecodableError(f"{reader.kind} does not decode: {type(error).__name__}") from error
+    return PlainEvent(reader.kind, reader.version, record)
 
 
 def plain_record(frame: bytes) -> dict[str, Any]:
@@ -149,12 +169,67 @@ def kind_of_frame(data: bytes) -> str | None:
 
 @cache
 def _writers() -> dict[str, _Writer]:
-    writers = {}
-    for event_type in EVENT_TYPES:
-        schema = schema_text(event_type.KIND, schema_versions(event_type.KIND)[-1])
-        header = MAGIC + fingerprint(schema)
-        writers[event_type.KIND] = _Writer(header, _parsed(schema), encoder(event_type))
-    return writers
+    return {kind: _writer(kind, schema_versions(kind)[-1]) for kind in BY_KIND}
+
+
+@cache
+def _writer(kind: str, version: int) -> _Writer:
+    schema, event_type = schema_text(kind, version), BY_KIND[kind]
+    recurring = {field.name for field in fields(event_type) if field.metadata.get(RECURRING)}
+    parts: list[Part] = []
+    for is_recurring, run in groupby(schema["fields"], lambda field: field["name"] in recurring):
+        if is_recurring:
+            parts += [_recurring_part(event_type, schema, field["name"]) for field in run]
+        else:
+            parts.append(_plain_part(event_type, list(run)))
+    return _Writer(MAGIC + fingerprint(schema), tuple(parts))
+
+
+def _plain_part(event_type: type[Any], run: list[Any]) -> Part:
+    convert = encoder(event_type, [field["name"] for field in run])
+    schema = _fields_schema(event_type.KIND, run)
+
+    def encoded(event: Event) -> bytes:
+        out = io.BytesIO()
+        fastavro.schemaless_writer(out, schema, convert(event))
+        return out.getvalue()
+
+    return encoded
+
+
+def _recurring_part(event_type: type[Any], schema: dict[str, Any], name: str) -> Part:
+    """An array whose items come again from event to event, each encoded once as long as it is remembered."""
+    named: dict[str, Any] = {}
+    fastavro.parse_schema(_without_logical_types(schema), named_schemas=named)
+    item_type = get_args(get_type_hints(event_type)[name])[0]
+    convert, item_schema, long = encoder(item_type), named[f"{NAMESPACE}.{item_type.__name__}"], {"type": "long"}
+
+    @lru_cache(maxsize=MAX_REMEMBERED)
+    def item(value: Any) -> bytes:
+        out = io.BytesIO()
+        fastavro.schemaless_writer(out, item_schema, convert(value))
+        return out.getvalue()
+
+    def encoded(event: Event) -> bytes:
+        items = getattr(event, name)
+        out = io.BytesIO()
+        if items:
+            fastavro.schemaless_writer(out, long, len(items))
+            out.write(b"".join(map(item, items)))
+        fastavro.schemaless_writer(out, long, 0)
+        return out.getvalue()
+
+    return encoded
+
+
+@cache
+def _leading_schema(kind: str, version: int, through: str) -> Any:
+    run = schema_text(kind, version)["fields"]
+    return _fields_schema(kind, run[: [field["name"] for field in run].index(through) + 1])
+
+
+def _fields_schema(kind: str, run: list[Any]) -> Any:
+    return _parsed({"type": "record", "name": kind, "namespace": NAMESPACE, "fields": run})
 
 
 @cache

@@ -5,7 +5,7 @@ Type mapping: str string, int long, float double, bool boolean, bytes bytes, ``X
 """
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import fields, is_dataclass, make_dataclass
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -64,10 +64,12 @@ def _optional(hint: Any) -> Any:
     return None
 
 
-def encoder(record_type: type[Any]) -> Convert:
-    """A function from an instance to the plain dict that fastavro writes; maps in the order of their keys."""
+def encoder(record_type: type[Any], names: Collection[str] | None = None) -> Convert:
+    """A function from an instance to the plain dict that fastavro writes; maps in the order of their keys. names: of
+    the fields it takes; None: all."""
     hints = get_type_hints(record_type)
-    converts = [(f.name, _convert(hints[f.name], encoder, mapping=_in_order)) for f in fields(record_type)]
+    taken = [field.name for field in fields(record_type) if names is None or field.name in names]
+    converts = [(name, _convert(hints[name], encoder, mapping=_in_order)) for name in taken]
     plain = [name for name, convert in converts if convert is None]
     rich = [(name, convert) for name, convert in converts if convert is not None]
 
@@ -85,7 +87,7 @@ def decoder(record_type: type[Any]) -> Convert:
     hints = get_type_hints(record_type)
     converts = [(f.name, _convert(hints[f.name], decoder, tuple)) for f in fields(record_type)]
     rich = [(name, convert) for name, convert in converts if convert is not None]
-    make = twin(record_type)
+    make = _mutable(record_type)
 
     def decode(record: dict[str, Any]) -> Any:
         for name, convert in rich:
@@ -98,11 +100,11 @@ def decoder(record_type: type[Any]) -> Convert:
     return decode
 
 
-def twin(record_type: type[Any]) -> Any:
+def _mutable(record_type: type[Any]) -> Any:
     """A class whose instances become ones of a frozen type by a change of class, for a third of the time.
 
-    The constructor of a frozen dataclass goes through ``object.__setattr__`` for each field; the twin has the same
-    slots and is not frozen. A type without slots, or with more to do than to hold its fields, is its own twin.
+    The constructor of a frozen dataclass goes through ``object.__setattr__`` for each field; this class has the same
+    slots and is not frozen. A type without slots, or with more to do than to hold its fields, is returned as it is.
     """
     names = [field.name for field in fields(record_type)]
     if list(getattr(record_type, "__slots__", ())) != names or hasattr(record_type, "__post_init__"):

@@ -1,10 +1,10 @@
 """`rods.seals` and `rods.seeds`: what the streams decide. Seals are the changelog of `measure`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar
 
-from schemas.envelope import UNSTAMPED, Envelope
+from schemas.envelope import RECURRING, UNSTAMPED, Envelope
 
 
 class Zone(StrEnum):
@@ -87,7 +87,7 @@ class PartitionSealed:
     pool_offset: int
     digest: str
     groups: tuple[SealedGroup, ...]
-    state: tuple[TaskState, ...]
+    state: tuple[TaskState, ...] = field(metadata={RECURRING: True})
     late: int
     duplicate: int
     refused: int

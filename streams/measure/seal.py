@@ -1,4 +1,4 @@
-"""A partition's seal: its digest, its chunks, and one view of them again.
+"""A partition's seal: its digest, its chunks, and the seal that complete chunks join to.
 
 The digest covers decision content in canonical order: never offsets, clocks, generations, run, execution or trajectory
 ids, policy versions or counts of deliveries. So any run of the same content gives it again.
@@ -7,8 +7,10 @@ ids, policy versions or counts of deliveries. So any run of the same content giv
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import chain
 
+from schemas.codec import MAX_REMEMBERED
 from schemas.rules import canonical_json
 from schemas.seals import PartitionSealed, SealedGroup, TaskState
 from streams.errors import UnassembledSealError
@@ -21,11 +23,11 @@ _INTEGER_BYTES = 10
 
 def seal_digest(seal: PartitionSealed) -> str:
     """sha256, hexadecimal, of the decision content of a whole seal (see `join_chunks`)."""
-    state = hashlib.sha256()
+    digest = hashlib.sha256()
     for part in _content(seal):
-        state.update(canonical_json(part).encode())
-        state.update(b"\n")
-    return state.hexdigest()
+        digest.update(canonical_json(part).encode() + b"\n")
+    digest.update(b"".join(map(_state_line, seal.state)))
+    return digest.hexdigest()
 
 
 def sealed(seal: PartitionSealed) -> tuple[PartitionSealed, ...]:
@@ -63,8 +65,12 @@ def _content(seal: PartitionSealed) -> Iterator[object]:
     for group in seal.groups:
         yield ["group", group.group, group.task, group.purpose, group.category, group.turns_total]
         yield [group.passed, group.reasons, group.zone, group.boundary, _task_content(group.state)]
-    for state in seal.state:
-        yield ["state", _task_content(state)]
+
+
+@lru_cache(maxsize=MAX_REMEMBERED)
+def _state_line(state: TaskState) -> bytes:
+    """What the digest covers of a task's state; at an epoch's end most states are those of the epoch before."""
+    return canonical_json(["state", _task_content(state)]).encode() + b"\n"
 
 
 def _task_content(state: TaskState) -> list[object]:

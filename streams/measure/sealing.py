@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from schemas.seals import PartitionSealed
 from schemas.topics import Topic
-from streams.seals.known_seals import KnownSeals
 from streams.service.outbox import Outbox
 from streams.service.session import MeasurePosition
 
@@ -52,10 +51,9 @@ class Sealing:
         start: Start,
         acknowledge: Acknowledge,
         sealed: Observe = lambda *_: None,
-        known: KnownSeals | None = None,
     ) -> None:
         self._outbox, self._run_key, self._start = outbox, run_key, start
-        self.acknowledge, self._sealed, self._known = acknowledge, sealed, known
+        self.acknowledge, self._sealed = acknowledge, sealed
         self._due: list[Due] = []
         self._unwritten = 0
         self._writing = False
@@ -104,7 +102,5 @@ class Sealing:
         if not due.live():
             return False
         for seal in due.seals:
-            frame = await self._outbox.post(Topic.SEALS, 0, self._run_key, seal)
-            if self._known is not None:
-                self._known.remember(frame, seal)
+            await self._outbox.post(Topic.SEALS, 0, self._run_key, seal)
         return True

@@ -17,6 +17,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from itertools import compress
 from math import floor
 from operator import attrgetter, not_
@@ -28,9 +29,9 @@ from schemas.rules import Rules, canonical_json
 from schemas.seals import SealedGroup, TaskState, Zone
 from streams.measure.exact import mean_of, phi_of, text_of
 from streams.pool.evidence import Evidence
-from streams.pool.member_rows import MemberRows
 from streams.pool.state import Candidate, Member, PoolState, Retired
 
+MAX_REMEMBERED = 262_144
 _ORIGINAL = attrgetter("original")
 
 
@@ -49,27 +50,21 @@ class BoundaryDecision:
         return (*self.probed, *self.retired, *self.injected, self.materialized)
 
 
-def decide_boundary(
-    cut: PoolState, opened: BoundaryOpened, evidence: Evidence, generation: int, rows: MemberRows | None = None
-) -> BoundaryDecision:
-    """The decisions of the boundary that `opened` fixes. `cut` is the state just before it. rows: of the boundaries
-    before, which saves time and changes nothing.
+def decide_boundary(cut: PoolState, opened: BoundaryOpened, evidence: Evidence, generation: int) -> BoundaryDecision:
+    """The decisions of the boundary that `opened` fixes. `cut` is the state just before it.
 
     Raises ValueError where the evidence is not the one the boundary names.
     """
     if evidence.epoch != opened.epoch or evidence.selection_digest != opened.selection_digest:
         raise ValueError(f"the seals of epoch {opened.epoch} are not those its boundary names")
-    return _Boundary(cut, opened, evidence, generation, rows or MemberRows()).decide()
+    return _Boundary(cut, opened, evidence, generation).decide()
 
 
 class _Boundary:
     """The working set of one boundary: members and queue as they change from step to step."""
 
-    def __init__(
-        self, cut: PoolState, opened: BoundaryOpened, evidence: Evidence, generation: int, rows: MemberRows
-    ) -> None:
+    def __init__(self, cut: PoolState, opened: BoundaryOpened, evidence: Evidence, generation: int) -> None:
         self.cut = cut
-        self.rows = rows
         self.epoch = opened.epoch
         self.generation = generation
         self.rules = Rules.parse(opened.rules)
@@ -225,9 +220,21 @@ class _Boundary:
             "rules": self.rules_text,
         }
         pool = hashlib.sha256(f'{{"epoch":{self.epoch},"members":['.encode())
-        pool.update(self.rows.joined(members, self.generated, self.evidence.states, self.cut.contents))
+        pool.update(",".join(map(self._row, members)).encode())
         pool.update(b"]," + canonical_json(content)[1:].encode())
         return pool.hexdigest()
+
+    def _row(self, task: str) -> str:
+        """What the digest covers of a member, as canonical JSON: id, content, whether it is an original, then visits
+        and streaks."""
+        state = self.evidence.states.get(task)
+        counts = f"{state.visits},{state.low_streak},{state.high_streak}" if state else "0,0,0"
+        return f"{_row_head(task, self.cut.contents[task], task not in self.generated)}[{counts}]]"
+
+
+@lru_cache(maxsize=MAX_REMEMBERED)
+def _row_head(task: str, content: str, original: bool) -> str:
+    return canonical_json([task, content, original, []])[:-3]
 
 
 def queue_of(

@@ -36,7 +36,7 @@ def evolve(state: PoolState, offset: int, event: Any) -> PoolState:
     """The state after the event at `offset`. An event of another topic is a TypeError: no fold reads two topics."""
     if offset < state.next_offset:
         return state
-    state = state.but(next_offset=offset + 1)
+    state = replace(state, next_offset=offset + 1)
     if _superseded(state, event):
         return state
     return _apply(state, offset, event)
@@ -44,7 +44,7 @@ def evolve(state: PoolState, offset: int, event: Any) -> PoolState:
 
 def skip(state: PoolState, offset: int) -> PoolState:
     """The state after a record that is no event, such as refused bytes."""
-    return state.but(next_offset=max(state.next_offset, offset + 1))
+    return replace(state, next_offset=max(state.next_offset, offset + 1))
 
 
 def _superseded(state: PoolState, event: Any) -> bool:
@@ -58,14 +58,14 @@ def _superseded(state: PoolState, event: Any) -> bool:
 def _apply(state: PoolState, offset: int, event: Any) -> PoolState:
     match event:
         case LearnerStarted():
-            return state.but(generation=event.generation)
+            return replace(state, generation=event.generation)
         case TaskRegistered():
             return _registered(state, event)
         case VariantVerified():
             return _verified(state, event)
         case SeedSettled():
             settled = state.settled
-            return state if event.seed in settled else state.but(settled=_with(settled, event.seed, event.outcome))
+            return state if event.seed in settled else replace(state, settled=_with(settled, event.seed, event.outcome))
         case BoundaryOpened():
             return _opened(state, event)
         case TaskInjected():
@@ -98,7 +98,7 @@ def _verified(state: PoolState, event: VariantVerified) -> PoolState:
         return state
     state = _defined(state, event.definition)
     candidate = Candidate(task, event.seed, event.epoch, event.step, event.rank, state.contents[task])
-    return state.but(candidates={**state.candidates, task: candidate})
+    return replace(state, candidates={**state.candidates, task: candidate})
 
 
 def _measurable(definition: TaskDefinition) -> bool:
@@ -109,7 +109,8 @@ def _measurable(definition: TaskDefinition) -> bool:
 
 def _defined(state: PoolState, definition: TaskDefinition, **changes: Any) -> PoolState:
     """With other changes. The content is digested here, whatever the event says of it."""
-    return state.but(
+    return replace(
+        state,
         definitions=_with(state.definitions, definition.task, definition),
         contents=_with(state.contents, definition.task, content_digest(definition)),
         **changes,
@@ -121,8 +122,8 @@ def _opened(state: PoolState, event: BoundaryOpened) -> PoolState:
         return state
     # From here on members leave as well as come, which a plain map does better.
     members = state.members.plain() if isinstance(state.members, Grown) else state.members
-    cut = state.but(boundary=None, cut=None, members=members)
-    return cut.but(boundary=event, cut=cut)
+    cut = replace(state, boundary=None, cut=None, members=members)
+    return replace(cut, boundary=event, cut=cut)
 
 
 def _decides(state: PoolState, epoch: int) -> bool:
@@ -135,7 +136,8 @@ def _injected(state: PoolState, event: TaskInjected) -> PoolState:
         return state
     back = state.retired.get(event.task)
     member = Member(event.task, back is not None and back.original, event.seed, event.epoch)
-    return state.but(
+    return replace(
+        state,
         members={**state.members, event.task: member},
         candidates=_without(state.candidates, event.task),
         retired=_without(state.retired, event.task),
@@ -147,7 +149,8 @@ def _retired(state: PoolState, event: TaskRetired) -> PoolState:
     if not _decides(state, event.epoch) or member is None:
         return state
     gone = Retired(event.task, event.rule, event.epoch, event.epoch, member.original, member.seed)
-    return state.but(
+    return replace(
+        state,
         members=_without(state.members, event.task),
         retired={**state.retired, event.task: gone},
         dismissed=state.dismissed - {event.task},
@@ -158,7 +161,7 @@ def _probed(state: PoolState, event: TaskProbed) -> PoolState:
     gone = state.retired.get(event.task)
     if not _decides(state, event.epoch) or gone is None:
         return state
-    return state.but(retired={**state.retired, event.task: replace(gone, probed=event.epoch)})
+    return replace(state, retired={**state.retired, event.task: replace(gone, probed=event.epoch)})
 
 
 def _materialized(state: PoolState, offset: int, event: PoolMaterialized) -> PoolState:
@@ -171,7 +174,8 @@ def _materialized(state: PoolState, offset: int, event: PoolMaterialized) -> Poo
         for task, candidate in state.candidates.items()
         if task in queue or task not in cut.candidates or candidate.step > boundary.last_seed_step
     }
-    return state.but(
+    return replace(
+        state,
         candidates=kept,
         boundary=None,
         cut=None,
@@ -193,7 +197,7 @@ def _operated(state: PoolState, event: OperatorDecided) -> PoolState:
         case Decision.RETIRE:
             dismissed |= {event.task}
     operated = state.operated | {event.decision_id}
-    return state.but(operated=operated, pinned=pinned, banned=banned, dismissed=dismissed)
+    return replace(state, operated=operated, pinned=pinned, banned=banned, dismissed=dismissed)
 
 
 def _with(mapping: Mapping[str, V], key: str, value: V) -> Mapping[str, V]:

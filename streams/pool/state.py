@@ -1,11 +1,8 @@
 """The state of the pool: frozen values that share structure, so that a boundary can keep the one it was cut from."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from operator import attrgetter
-from typing import Any, cast
+from dataclasses import dataclass, field
 
-from schemas.derive import twin
 from schemas.pool import BoundaryOpened, PoolMaterialized
 from schemas.task import TaskDefinition
 from streams.measure.grown import Grown
@@ -80,14 +77,6 @@ class PoolState:
     materialized: PoolMaterialized | None = None
     materialized_offset: int = 0
 
-    def but(self, **changes: Any) -> "PoolState":
-        """As ``dataclasses.replace``, in a third of the time: a log may register a hundred thousand tasks."""
-        made = _Twin(*_VALUES(self))
-        for name, value in changes.items():
-            setattr(made, name, value)
-        made.__class__ = PoolState
-        return cast(PoolState, made)
-
     @property
     def epoch(self) -> int:
         """The epoch whose boundary made this pool; -1 before the first."""
@@ -102,6 +91,3 @@ class PoolState:
     def digest(self) -> str:
         """Empty before the first pool."""
         return self.materialized.digest if self.materialized else ""
-
-
-_VALUES, _Twin = attrgetter(*[one.name for one in fields(PoolState)]), twin(PoolState)

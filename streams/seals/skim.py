@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from schemas.codec import HEADER_BYTES, decode, kind_of_frame
+from schemas.codec import decode, kind_of_frame, leading
 from schemas.errors import UndecodableError
 from schemas.seals import PartitionSealed, SelectionClosed
 from streams.select.fold import SelectState, readable
@@ -35,20 +35,7 @@ class SealHead(NamedTuple):
 
 def seal_head(frame: bytes) -> SealHead:
     """The head of a frame of that kind. Raises UndecodableError where it ends too soon."""
-    return SealHead(*_longs(frame, HEADER_BYTES, len(SealHead._fields)))
-
-
-def _longs(data: bytes, position: int, count: int) -> Iterator[int]:
-    """Avro longs: zigzag, seven bits a byte."""
-    for _ in range(count):
-        value, shift, more = 0, 0, True
-        while more:
-            if position >= len(data) or shift > 63:
-                raise UndecodableError("a seal's head is cut off")
-            byte = data[position]
-            value |= (byte & 0x7F) << shift
-            position, shift, more = position + 1, shift + 7, byte > 0x7F
-        yield value >> 1 ^ -(value & 1)
+    return SealHead(**leading(frame, "chunks").record)
 
 
 class _Kept(NamedTuple):

@@ -11,7 +11,6 @@ from typing import Any
 from schemas.codec import decode
 from schemas.errors import UndecodableError, UnknownFingerprintError
 from schemas.topics import Topic
-from streams.seals.known_seals import KnownSeals
 from streams.select.fold import PlacedSeed, evolve, skip
 from streams.service.dead_letters import refusal, refused_bytes
 from streams.service.notices import Notice, Notify, silent
@@ -24,13 +23,10 @@ _log = logging.getLogger(__name__)
 class SelectAgent:
     """One stream over the one partition of `rods.seals`."""
 
-    def __init__(
-        self, gate: Gate, outbox: Outbox, run_key: str, known: KnownSeals | None = None, notify: Notify = silent
-    ) -> None:
+    def __init__(self, gate: Gate, outbox: Outbox, run_key: str, notify: Notify = silent) -> None:
         self._gate = gate
         self._outbox = outbox
         self._run_key = run_key
-        self._known = known
         self._notify = notify
 
     async def resume(self, position: SelectPosition) -> None:
@@ -61,8 +57,7 @@ class SelectAgent:
     async def _fold(self, position: SelectPosition, message: Any) -> None:
         value = message.value or b""
         try:
-            known = self._known.recall(value) if self._known is not None else None
-            event = known or decode(value)
+            event = decode(value)
         except UndecodableError as error:
             position.state = skip(position.state, message.offset)
             letter = refusal(message.topic, message.partition, message.offset, value, str(error))

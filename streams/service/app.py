@@ -23,7 +23,6 @@ from streams.errors import StreamError
 from streams.log_reader import Place, end_offsets
 from streams.measure.agent import Arrived, MeasureAgent
 from streams.measure.sealing import Sealing
-from streams.seals.known_seals import KnownSeals
 from streams.seals.reader import read_seals
 from streams.select.agent import SelectAgent
 from streams.service.catch_up import Standing, missing, records, standings
@@ -91,12 +90,11 @@ def build_app(settings: StreamsSettings) -> faust.App:
 def _wire(app: faust.App, settings: StreamsSettings) -> None:
     gate, outbox = Gate(app), Outbox(app, settings.prefix)
     select_outbox = Outbox(app, settings.prefix)
-    known = KnownSeals()
     metrics = StreamsMetrics(partial(_standings, app, gate, settings))
     start, acknowledge = partial(_start, app, set()), partial(_acknowledge, app)
-    sealing = Sealing(outbox, settings.prefix, start, acknowledge, metrics.sealed, known)
+    sealing = Sealing(outbox, settings.prefix, start, acknowledge, metrics.sealed)
     measure = MeasureAgent(gate, outbox, sealing, partial(_arrivals, settings), metrics.noticed)
-    select = SelectAgent(gate, select_outbox, settings.prefix, known, metrics.noticed)
+    select = SelectAgent(gate, select_outbox, settings.prefix, metrics.noticed)
     assigned = _Assigned(app, settings, gate, measure, select, metrics)
     app.on_partitions_revoked.connect(assigned.revoke, weak=False)
     app.on_partitions_assigned.connect(assigned.assign, weak=False)

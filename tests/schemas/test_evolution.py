@@ -90,6 +90,7 @@ def catalogue_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 def _forget_schemas() -> None:
     codec._readers.cache_clear()
     codec._writers.cache_clear()
+    codec._writer.cache_clear()
 
 
 def _alter(path: Path, drop: str) -> None:

@@ -26,7 +26,6 @@ from streams.audit.recompute.settlements import Settlements
 from streams.measure.barrier import parsed_rules
 from streams.pool.decide import BoundaryDecision, decide_boundary
 from streams.pool.fold import evolve, skip
-from streams.pool.member_rows import MemberRows
 from streams.pool.state import PoolState
 
 Key = tuple[str, str]
@@ -58,7 +57,6 @@ class BoundaryPass:
     decision: BoundaryDecision | None = None
     awaited: dict[Key, Decided] = field(default_factory=dict)
     last_seen: BoundaryOpened | None = None
-    rows: MemberRows = field(default_factory=MemberRows)
     settlements: Settlements = field(init=False)
 
     def __post_init__(self) -> None:
@@ -156,7 +154,7 @@ class BoundaryPass:
         assert self.state.cut is not None
         try:
             evidence = self.sealed.log.evidence(event.epoch, event.last_step)
-            self.decision = decide_boundary(self.state.cut, event, evidence, event.generation, self.rows)
+            self.decision = decide_boundary(self.state.cut, event, evidence, event.generation)
         except ValueError as error:
             selection = self.sealed.log.selections.get(event.last_step)
             recomputed = shown(selection.digest) if selection else str(error)

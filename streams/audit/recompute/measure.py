@@ -16,13 +16,7 @@ from schemas.topics import Topic
 from streams.audit.collector import uncollected
 from streams.audit.compare.divergence import ABSENT, Difference, Divergence, Stage, difference, shown
 from streams.audit.load.source import LogSource, Placed, events, placed
-from streams.audit.quick_fold import QuickFold
-from streams.audit.quick_result import quick_result
-from streams.audit.quick_seal import seal_header
-from streams.audit.quick_view import ViewWriter, view_header
-from streams.audit.verify.grammar import count_of
 from streams.errors import OffsetGapError
-from streams.log_reader import LogRecord
 from streams.measure.fold import evolve, skip
 from streams.measure.state import Evolved, MeasureState
 
@@ -75,10 +69,7 @@ class MeasureJob:
         """Folds the partition. An audited log cannot stop the audit: what stops the fold is told in `problem`."""
         measured = MeasuredPartition(self.partition)
         views = _Views(self, measured) if self.views else None
-        if self.like == seal_header() and (views is None or views.like in (b"", view_header())):
-            self._fold_quickly(measured, views)
-        else:
-            self._fold(measured, views)
+        self._fold(measured, views)
         if views and not measured.problem:
             views.finish()
         return measured
@@ -95,44 +86,6 @@ class MeasureJob:
                     )
         except OffsetGapError as error:
             measured.problem = str(error)
-
-    def _fold_quickly(self, measured: MeasuredPartition, views: "_Views | None") -> None:
-        """The same, in bytes."""
-        writer = ViewWriter(views.like, views.expect) if views and views.like else None
-        fold, epoch_to = QuickFold(self.partition, self.like, writer), self.to_epoch
-        try:
-            for record in self.source.records(Topic.ROLLOUTS, self.partition):
-                offset, result = record.offset, quick_result(record.value or b"")
-                if result is not None:
-                    if epoch_to is not None and result.epoch > epoch_to:
-                        break
-                    fold.result(offset, result)
-                    measured.groups += 1
-                    measured.attempts += count_of(result.shape.k)
-                    measured.end = fold.next_offset
-                elif self._event(fold, record, measured):
-                    break
-            measured.last_step = fold.state.step
-        except OffsetGapError as error:
-            measured.problem = str(error)
-
-    def _event(self, fold: QuickFold, record: LogRecord, measured: MeasuredPartition) -> bool:
-        """Takes a record that is decoded; whether it is beyond the last epoch wanted."""
-        offset, _, event = placed(self.source, Topic.ROLLOUTS, self.partition, record)
-        if event is None:
-            fold.skip(offset)
-            return False
-        last = self.to_epoch
-        if last is not None and isinstance(event, BarrierReached | RolloutFinished) and event.epoch > last:
-            return True
-        for chunk in fold.event(offset, event):
-            key = SealKey(chunk.step, chunk.number)
-            measured.seals[key] = SealPrint(chunk.epoch, chunk.barrier_offset, chunk.frame)
-        if isinstance(event, RolloutFinished):
-            measured.groups += 1
-            measured.attempts += event.k
-        measured.end = fold.next_offset
-        return False
 
     def _folded(self, measured: MeasuredPartition) -> Iterator[Evolved]:
         """Each event's outcome."""

@@ -1,12 +1,9 @@
 """The pool at an epoch, from the log alone: what a boundary needs is decoded, and no more."""
 
-import io
 from collections.abc import Iterator
 from typing import Any
 
-import fastavro
-
-from schemas.codec import HEADER_BYTES, decode, kind_of_frame, schema_text
+from schemas.codec import decode, kind_of_frame, leading
 from schemas.errors import SchemaError, UndecodableError
 from schemas.pool import BoundaryOpened, PoolMaterialized
 from schemas.seals import PartitionSealed, SelectionClosed
@@ -18,8 +15,6 @@ from streams.audit.collector import uncollected
 from streams.audit.errors import AuditError, of_a_run
 from streams.audit.load.source import ArchiveSource, LogSource, events
 from streams.pool.replay import ReplayedPool, pool_at
-
-_HEAD = ("epoch", "step")
 
 
 @uncollected()
@@ -113,28 +108,18 @@ def _epoch_of(frame: bytes) -> int | None:
 def _seals_of(source: LogSource, opened: BoundaryOpened, *, near: bool) -> Iterator[tuple[int, Any]]:
     """The seals and selections up to an epoch's last step; near: the epoch's alone. Frames of other epochs are then
     looked at, not decoded."""
-    head: Any = {kind: _head_of(kind) for kind in (PartitionSealed.KIND, SelectionClosed.KIND)}
     if not source.partitions(Topic.SEALS):
         return
     for record in source.records(Topic.SEALS, 0, _begins(source, opened.epoch) if near else 0):
         value = record.value or b""
         kind = kind_of_frame(value)
-        if kind not in head:
+        if kind not in (PartitionSealed.KIND, SelectionClosed.KIND):
             continue
-        body = io.BytesIO(value)
-        body.seek(HEADER_BYTES)
         try:
-            row: Any = fastavro.schemaless_reader(body, head[kind])
+            row = leading(value, "step").record
             if not near or row["epoch"] == opened.epoch:
                 yield record.offset, decode(value)
-        except (EOFError, UndecodableError):
+        except UndecodableError:
             continue
         if kind == SelectionClosed.KIND and row["step"] >= opened.last_step:
             return
-
-
-def _head_of(kind: str) -> Any:
-    """The schema of an event's first fields: an Avro record is its fields one after the other, in every version."""
-    fields = schema_text(kind, 1)["fields"][: len(_HEAD)]
-    assert tuple(field["name"] for field in fields) == _HEAD
-    return fastavro.parse_schema({"type": "record", "name": f"{kind}Head", "fields": fields}, named_schemas={})

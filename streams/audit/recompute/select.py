@@ -12,8 +12,7 @@ from typing import NamedTuple
 from schemas.seals import BoundarySeedSelected, PartitionSealed, SelectionClosed
 from schemas.topics import Topic
 from streams.audit.compare.divergence import ABSENT, Divergence, Stage, difference, shown
-from streams.audit.load.source import LogSource, Placed, placed
-from streams.audit.quick_seal import SealReader
+from streams.audit.load.source import LogSource, Placed, events
 from streams.errors import StreamError
 from streams.pool.evidence import SealLog
 from streams.select.fold import SelectState, evolve, skip
@@ -59,13 +58,7 @@ class SealedPass:
 
     def _read(self) -> Iterator[Placed]:
         if self.source.partitions(Topic.SEALS):
-            reader = SealReader()
-            for record in self.source.records(Topic.SEALS, 0):
-                seal = reader.read(record.value or b"")
-                if seal is not None:
-                    yield Placed(record.offset, record.value or b"", seal)
-                else:
-                    yield placed(self.source, Topic.SEALS, 0, record)
+            yield from events(self.source, Topic.SEALS, 0)
 
     def advance(self, step: int) -> bool:
         """Reads until a step is selected; whether it is."""

@@ -1,18 +1,11 @@
 """Which attempts that counted have no trajectory in the log: it is kept shortest, and only training needs it."""
 
-import io
-from typing import Any
-
-import fastavro
-
-from schemas.codec import HEADER_BYTES, kind_of_frame, schema_text
+from schemas.codec import kind_of_frame, leading
 from schemas.rollouts import TrajectoryRecorded
 from schemas.seals import PartitionSealed
 from schemas.topics import Topic
 from streams.audit.load.source import LogSource
 from streams.measure.barrier import MAX_ATTEMPTS
-
-_WANTED = ("group", "execution", "attempt")
 
 
 class Attempts:
@@ -41,21 +34,11 @@ def trajectories_of(source: LogSource, partition: int) -> dict[tuple[str, str], 
     found: dict[tuple[str, str], int] = {}
     if partition not in source.partitions(Topic.TRAJECTORIES):
         return found
-    head = _head_of(schema_text(TrajectoryRecorded.KIND, 1))
     for record in source.records(Topic.TRAJECTORIES, partition):
         value = record.value or b""
         if kind_of_frame(value) == TrajectoryRecorded.KIND:
-            body = io.BytesIO(value)
-            body.seek(HEADER_BYTES)
-            row: Any = fastavro.schemaless_reader(body, head)
+            row = leading(value, "attempt").record
             if 0 <= row["attempt"] < MAX_ATTEMPTS:
                 key = (row["group"], row["execution"])
                 found[key] = found.get(key, 0) | 1 << row["attempt"]
     return found
-
-
-def _head_of(schema: Any) -> Any:
-    """The schema of the record's first fields: an Avro record is its fields one after the other, in every version."""
-    fields = schema["fields"][: len(_WANTED)]
-    assert tuple(field["name"] for field in fields) == _WANTED
-    return fastavro.parse_schema({"type": "record", "name": "TrajectoryHead", "fields": fields}, named_schemas={})
