@@ -28,7 +28,7 @@ from schemas.codec import HEADER_BYTES, kind_of_frame, schema_text
 from schemas.topics import Topic
 from streams.audit.drift.figures import drift
 from streams.audit.load.columns import ColumnStore
-from streams.audit.load.epochs import run_story
+from streams.audit.load.epochs import run_facts
 from streams.audit.load.source import ArchiveSource
 from streams.audit.replay import ReplayOptions, replay
 from streams.audit.verify.archive import verify_archive
@@ -134,12 +134,12 @@ class _Parts:
         self.records = records_of(self.source, *Topic)
 
     def drift(self) -> None:
-        story, store = run_story(self.source), ColumnStore(self.source, self.columns, self.jobs)
-        assert story.run_id == RUN
+        run, store = run_facts(self.source), ColumnStore(self.source, self.columns, self.jobs)
+        assert run.run_id == RUN
         shutil.rmtree(self.columns, ignore_errors=True)
         records = records_of(self.source, Topic.SEALS, Topic.POOL, Topic.SYNTHESIS)
-        timed("drift, side files made", self.groups, records, lambda: drift(store, story))
-        timed("drift, side files there", self.groups, records, lambda: drift(store, story))
+        timed("drift, side files made", self.groups, records, lambda: drift(store, run))
+        timed("drift, side files there", self.groups, records, lambda: drift(store, run))
 
     def replay(self) -> None:
         for name, views in (("replay of all decisions", False), ("and of all measurements", True)):

@@ -25,7 +25,7 @@ from streams.log_reader import LogRecord
 from streams.measure import fold as measure
 from streams.measure.state import MeasureState
 from streams.pool.decide import decide_boundary
-from streams.pool.evidence import SealLog
+from streams.pool.evidence import SealedSteps
 from streams.pool.state import Member, PoolState
 from streams.select import fold as select
 
@@ -97,7 +97,7 @@ class _Made:
         self.visits = [0] * size.tasks
         self.measure = [MeasureState(number) for number in range(PARTITIONS)]
         self.select = select.SelectState()
-        self.seals = SealLog()
+        self.seals = SealedSteps()
         self.pool = PoolState()
         self.step = 0
 

@@ -50,7 +50,7 @@ from schemas.rules import Rules
 from schemas.task import TaskDefinition
 from schemas.topics import Topic
 from streams.pool.decide import probes_of
-from streams.pool.evidence import SealLog
+from streams.pool.evidence import SealedSteps
 from streams.pool.state import PoolState
 
 logger = logging.getLogger(__name__)
@@ -103,7 +103,7 @@ class Learner:
         return self.views.pool
 
     @property
-    def seals(self) -> SealLog:
+    def seals(self) -> SealedSteps:
         return self.views.seals
 
     @property

@@ -8,7 +8,7 @@ from learner.history import History
 from learner.samples import TrajectoryBuffer
 from schemas.rollouts import TaskMeasured, TrajectoryRecorded
 from schemas.topics import Topic
-from streams.pool.evidence import SealLog
+from streams.pool.evidence import SealedSteps
 from streams.pool.fold import evolve, skip
 from streams.pool.state import PoolState
 
@@ -31,7 +31,7 @@ class Views:
 
     history: History = field(default_factory=History)
     pool: PoolState = field(default_factory=PoolState)
-    seals: SealLog = field(default_factory=SealLog)
+    seals: SealedSteps = field(default_factory=SealedSteps)
     measured: dict[Asked, TaskMeasured] = field(default_factory=dict)
     trajectories: TrajectoryBuffer = field(default_factory=TrajectoryBuffer)
 

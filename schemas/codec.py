@@ -8,7 +8,7 @@ the newest one. Decoding accepts at most `MAX_EVENT_BYTES` and refuses trailing 
 import io
 import json
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import cache, lru_cache
 from itertools import groupby
@@ -19,7 +19,7 @@ import fastavro
 import fastavro.schema
 
 from schemas.catalogue import BY_KIND
-from schemas.derive import NAMESPACE, Convert, decoder, encoder
+from schemas.derive import NAMESPACE, Convert, avro_schema, decoder, encoder, field_decoders
 from schemas.envelope import RECURRING, Event
 from schemas.errors import SchemaError, UndecodableError, UnknownFingerprintError
 
@@ -27,7 +27,8 @@ MAGIC = b"\xc3\x01"
 HEADER_BYTES = 10
 MAX_EVENT_BYTES = 8 * 1024 * 1024
 AVRO_FOLDER = Path(__file__).parent / "avro"
-MAX_REMEMBERED = 65_536
+_LONG = {"type": "long"}
+MAX_REMEMBERED = 262_144
 """Encoded items of recurring fields that a process remembers, some 200 bytes each."""
 
 
@@ -78,9 +79,7 @@ def encode(event: Event) -> bytes:
 def encode_like(event: Event, frame: bytes) -> bytes:
     """The event's frame in the schema version of another frame, so that what is derived anew compares with an old log
     byte by byte. Raises UnknownFingerprintError, and SchemaError where the frame is of another kind."""
-    reader = _readers().get(frame[2:HEADER_BYTES])
-    if reader is None:
-        raise UnknownFingerprintError(frame[2:HEADER_BYTES])
+    reader = _reader_of(frame)
     if reader.kind != event.KIND:
         raise SchemaError(f"{event.KIND} cannot be encoded as {reader.kind}")
     return _encoded(event, _writer(reader.kind, reader.version))
@@ -116,14 +115,57 @@ def decode_plain(data: bytes) -> PlainEvent:
     return PlainEvent(reader.kind, reader.version, record)
 
 
+Expect = Callable[[dict[str, Any]], Sequence[Any]]
+"""From the fields before a recurring one to the items that are likely to come first in it."""
+
+
+def decode_expecting(data: bytes, name: str, expected: Expect) -> Any:
+    """As `decode`, for an event with a recurring field: where its bytes are those of the expected items, these are
+    taken and not decoded again. Same errors."""
+    reader = _reader_of(data)
+    try:
+        found = _with_expected(data, reader, name, expected)
+    except Exception:  # noqa: BLE001  whatever is wrong with it, `decode` says so
+        found = None
+    return decode(data) if found is None else found
+
+
+def _with_expected(data: bytes, reader: _Reader, name: str, expected: Expect) -> Any:
+    """The event; None where its field holds something else, or its version is not the newest."""
+    if reader.reader is not None or len(data) > MAX_EVENT_BYTES:
+        return None
+    parts, event_type = _parts_around(reader.kind, reader.version, name), BY_KIND[reader.kind]
+    body = io.BytesIO(data)
+    body.seek(HEADER_BYTES)
+    record = _values(body, parts.before, parts.decoders)
+    count: Any = fastavro.schemaless_reader(body, _LONG)
+    items = tuple(expected(record)[:count]) if count else ()
+    frames = b"".join(map(_item_encoder(reader.kind, reader.version, name), items)) + (b"\0" if count else b"")
+    if len(items) != count or not data.startswith(frames, body.tell()):
+        return None
+    body.seek(len(frames), io.SEEK_CUR)
+    event = event_type(**record, **{name: items}, **_values(body, parts.after, parts.decoders))
+    return event if body.tell() == len(data) else None
+
+
+def _values(body: io.BytesIO, schema: Any, decoders: Mapping[str, Convert]) -> dict[str, Any]:
+    record: Any = fastavro.schemaless_reader(body, schema)
+    return {field: decoders[field](value) if field in decoders else value for field, value in record.items()}
+
+
+def _reader_of(frame: bytes) -> _Reader:
+    if len(frame) < HEADER_BYTES or frame[:2] != MAGIC:
+        raise UndecodableError("not an Avro single-object frame")
+    reader = _readers().get(frame[2:HEADER_BYTES])
+    if reader is None:
+        raise UnknownFingerprintError(frame[2:HEADER_BYTES])
+    return reader
+
+
 def _read(data: bytes) -> tuple[_Reader, Any]:
     if len(data) > MAX_EVENT_BYTES:
         raise UndecodableError(f"an event of {len(data)} bytes exceeds the limit of {MAX_EVENT_BYTES}")
-    if len(data) < HEADER_BYTES or data[:2] != MAGIC:
-        raise UndecodableError("not an Avro single-object frame")
-    reader = _readers().get(data[2:HEADER_BYTES])
-    if reader is None:
-        raise UnknownFingerprintError(data[2:HEADER_BYTES])
+    reader = _reader_of(data)
     body = io.BytesIO(data)
     body.seek(HEADER_BYTES)
     try:
@@ -139,11 +181,7 @@ def leading(frame: bytes, through: str) -> PlainEvent:
     """The first fields of an event, up to and with one, in the version that wrote it; the rest is not looked at.
 
     For scans that need little of a long event. Raises UndecodableError, UnknownFingerprintError."""
-    if len(frame) < HEADER_BYTES or frame[:2] != MAGIC:
-        raise UndecodableError("not an Avro single-object frame")
-    reader = _readers().get(frame[2:HEADER_BYTES])
-    if reader is None:
-        raise UnknownFingerprintError(frame[2:HEADER_BYTES])
+    reader = _reader_of(frame)
     body = io.BytesIO(frame)
     body.seek(HEADER_BYTES)
     try:
@@ -151,6 +189,14 @@ def leading(frame: bytes, through: str) -> PlainEvent:
     except Exception as error:
         raise UndecodableError(f"{reader.kind} does not decode: {type(error).__name__}") from error
     return PlainEvent(reader.kind, reader.version, record)
+
+
+def consecutive(record_type: type[Any], **values: Any) -> bytes:
+    """How consecutive fields of a record are encoded wherever it stands in a frame, to look for them in its bytes."""
+    out, schema = io.BytesIO(), avro_schema(record_type)
+    run = [field for field in schema["fields"] if field["name"] in values]
+    fastavro.schemaless_writer(out, _fields_schema(record_type.__name__, run), values)
+    return out.getvalue()
 
 
 def plain_record(frame: bytes) -> dict[str, Any]:
@@ -179,7 +225,7 @@ def _writer(kind: str, version: int) -> _Writer:
     parts: list[Part] = []
     for is_recurring, run in groupby(schema["fields"], lambda field: field["name"] in recurring):
         if is_recurring:
-            parts += [_recurring_part(event_type, schema, field["name"]) for field in run]
+            parts += [_recurring_part(kind, version, field["name"]) for field in run]
         else:
             parts.append(_plain_part(event_type, list(run)))
     return _Writer(MAGIC + fingerprint(schema), tuple(parts))
@@ -197,29 +243,51 @@ def _plain_part(event_type: type[Any], run: list[Any]) -> Part:
     return encoded
 
 
-def _recurring_part(event_type: type[Any], schema: dict[str, Any], name: str) -> Part:
-    """An array whose items come again from event to event, each encoded once as long as it is remembered."""
-    named: dict[str, Any] = {}
-    fastavro.parse_schema(_without_logical_types(schema), named_schemas=named)
-    item_type = get_args(get_type_hints(event_type)[name])[0]
-    convert, item_schema, long = encoder(item_type), named[f"{NAMESPACE}.{item_type.__name__}"], {"type": "long"}
-
-    @lru_cache(maxsize=MAX_REMEMBERED)
-    def item(value: Any) -> bytes:
-        out = io.BytesIO()
-        fastavro.schemaless_writer(out, item_schema, convert(value))
-        return out.getvalue()
+def _recurring_part(kind: str, version: int, name: str) -> Part:
+    item = _item_encoder(kind, version, name)
 
     def encoded(event: Event) -> bytes:
         items = getattr(event, name)
         out = io.BytesIO()
         if items:
-            fastavro.schemaless_writer(out, long, len(items))
+            fastavro.schemaless_writer(out, _LONG, len(items))
             out.write(b"".join(map(item, items)))
-        fastavro.schemaless_writer(out, long, 0)
+        fastavro.schemaless_writer(out, _LONG, 0)
         return out.getvalue()
 
     return encoded
+
+
+@cache
+def _item_encoder(kind: str, version: int, name: str) -> Callable[[Any], bytes]:
+    """Encodes an item of a recurring field, once as long as it is remembered."""
+    named: dict[str, Any] = {}
+    fastavro.parse_schema(_without_logical_types(schema_text(kind, version)), named_schemas=named)
+    item_type = get_args(get_type_hints(BY_KIND[kind])[name])[0]
+    convert, schema = encoder(item_type), named[f"{NAMESPACE}.{item_type.__name__}"]
+
+    @lru_cache(maxsize=MAX_REMEMBERED)
+    def encoded(item: Any) -> bytes:
+        out = io.BytesIO()
+        fastavro.schemaless_writer(out, schema, convert(item))
+        return out.getvalue()
+
+    return encoded
+
+
+class _Around(NamedTuple):
+    """The schemas of the fields before a recurring one and after it, and how their values are decoded."""
+
+    before: Any
+    after: Any
+    decoders: dict[str, Convert]
+
+
+@cache
+def _parts_around(kind: str, version: int, name: str) -> _Around:
+    run = schema_text(kind, version)["fields"]
+    at = [field["name"] for field in run].index(name)
+    return _Around(_fields_schema(kind, run[:at]), _fields_schema(kind, run[at + 1 :]), field_decoders(BY_KIND[kind]))
 
 
 @cache

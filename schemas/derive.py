@@ -82,11 +82,16 @@ def encoder(record_type: type[Any], names: Collection[str] | None = None) -> Con
     return encode
 
 
+def field_decoders(record_type: type[Any]) -> dict[str, Convert]:
+    """Functions from what fastavro reads of a field to its value, for the fields that are not taken as they are."""
+    hints = get_type_hints(record_type)
+    converts = [(field.name, _convert(hints[field.name], decoder, tuple)) for field in fields(record_type)]
+    return {name: convert for name, convert in converts if convert is not None}
+
+
 def decoder(record_type: type[Any]) -> Convert:
     """A function from the dict that fastavro reads, which it may change, to an instance."""
-    hints = get_type_hints(record_type)
-    converts = [(f.name, _convert(hints[f.name], decoder, tuple)) for f in fields(record_type)]
-    rich = [(name, convert) for name, convert in converts if convert is not None]
+    rich = list(field_decoders(record_type).items())
     make = _mutable(record_type)
 
     def decode(record: dict[str, Any]) -> Any:

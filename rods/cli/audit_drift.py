@@ -33,7 +33,7 @@ def drift(
     from streams.audit.drift.figures import drift as measure
     from streams.audit.drift.findings import DriftLimits, findings
     from streams.audit.load.columns import ColumnStore
-    from streams.audit.load.epochs import run_story
+    from streams.audit.load.epochs import run_facts
 
     with audit_errors():
         limits = DriftLimits()
@@ -41,7 +41,7 @@ def drift(
             limits = limits.changed(assignment)
         source = open_log(run, broker, prefix)
         store = ColumnStore(source, columns or columns_folder(run))
-        report = measure(store, run_story(source, to_epoch), reference, to_epoch)
+        report = measure(store, run_facts(source, to_epoch), reference, to_epoch)
         found = findings(report, limits)
     if html is not None:
         from rods.reports.drift_page import drift_page

@@ -1,4 +1,4 @@
-"""``rods trace``: one task's story, from the original it descends from to its variants and its retirement."""
+"""``rods trace``: one task's history, from the original it descends from to its variants and its retirement."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ def trace(
 ) -> None:
     """Shows the lineage tree of a task: attempts, gates, measurements with their rollouts, decisions, variants."""
     from rods.errors import UserError
-    from streams.audit.trace import lineage, story_lines
+    from streams.audit.trace import history_lines, lineage
 
     wanted = task or (run if broker else None)
     if wanted is None:
@@ -26,7 +26,7 @@ def trace(
     with audit_errors():
         found = lineage(open_log(None if broker else Path(run), broker, prefix), wanted)
     if as_json:
-        typer.echo(json.dumps({"task": found.wanted, "tasks": [story.document() for _, story in found.tasks()]}))
+        typer.echo(json.dumps({"task": found.wanted, "tasks": [history.document() for _, history in found.tasks()]}))
         return
-    for line in story_lines(found):
+    for line in history_lines(found):
         say(line)

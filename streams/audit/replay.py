@@ -18,7 +18,7 @@ from streams.audit.collector import uncollected
 from streams.audit.compare.divergence import ABSENT, Divergence, Stage, difference, first_of, shown
 from streams.audit.compare.limits import Failures, Limit, LimitName, Provenance, limits_of
 from streams.audit.compare.settings import settings_divergences
-from streams.audit.load.epochs import RunStory, run_story
+from streams.audit.load.epochs import RunFacts, run_facts
 from streams.audit.load.shared_work import shared
 from streams.audit.load.source import LogSource, topic_events
 from streams.audit.recompute.boundaries import Boundary, BoundaryPass
@@ -83,12 +83,12 @@ def replay(source: LogSource, options: ReplayOptions | None = None, here: Proven
 class _Replay:
     def __init__(self, source: LogSource, options: ReplayOptions, here: Provenance) -> None:
         self.source, self.options, self.here = source, options, here
-        self.story: RunStory = run_story(source, options.to_epoch)
+        self.run: RunFacts = run_facts(source, options.to_epoch)
         self.failures, self.attempts = Failures(), Attempts(source)
         self.sealed = SealedPass(source, options.to_epoch, self._observe)
         self.pool = BoundaryPass(source, self.sealed, options.to_epoch, self.failures.settled)
         self.divergences: list[Divergence] = []
-        self.limits: list[Limit] = limits_of(self.story, here)
+        self.limits: list[Limit] = limits_of(self.run, here)
         self.open_barriers = 0
 
     def report(self) -> ReplayReport:
@@ -100,14 +100,14 @@ class _Replay:
         for partition in measured:
             self._compare_seals(partition)
         seeds = self._compare_seeds()
-        self.divergences += settings_divergences(self.source, self.story, self.sealed.seals, boundaries)
+        self.divergences += settings_divergences(self.source, self.run, self.sealed.seals, boundaries)
         self.divergences += self.sealed.divergences + self.pool.divergences
         self.divergences += self.pool.settlements.divergences(self.sealed.seeds.values())
         self._look_at_failures()
         task = self.options.task
         found = [one for one in self.divergences if not task or one.task in ("", task)]
         return ReplayReport(
-            run_id=self.story.run_id,
+            run_id=self.run.run_id,
             counts=self._counts(measured, seeds, boundaries),
             divergences=tuple(sorted(found, key=lambda one: one.order)),
             limits=tuple(self.limits),
@@ -119,7 +119,7 @@ class _Replay:
         """The partitions to recompute, and in how many processes."""
         partitions = self.source.partitions(Topic.ROLLOUTS)
         if self.options.task:
-            partitions = [partition_of(self.options.task, self.story.partitions)]
+            partitions = [partition_of(self.options.task, self.run.partitions)]
         like = header_of(self.source, Topic.SEALS, 0, PartitionSealed.KIND)
         if not like:
             return [], 1

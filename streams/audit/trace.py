@@ -1,13 +1,13 @@
-"""One task's story: where it came from, what was measured of it, which decisions took it, and what came of it."""
+"""One task's history: where it came from, what was measured of it, which decisions took it, and what came of it."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
-from schemas.codec import PlainEvent, decode, decode_plain, kind_of_frame
+from schemas.codec import PlainEvent, consecutive, decode_plain, kind_of_frame, leading
 from schemas.errors import UndecodableError
 from schemas.pool import (
     OperatorDecided,
@@ -18,7 +18,7 @@ from schemas.pool import (
     TaskRetired,
     VariantVerified,
 )
-from schemas.rollouts import RolloutFinished
+from schemas.rollouts import Purpose, RolloutFinished
 from schemas.seals import PartitionSealed, SealedGroup, SelectionClosed, WindowGroup
 from schemas.synthesis import StageFinished, VariantRejected
 from schemas.task import TaskDefinition
@@ -27,9 +27,7 @@ from streams.audit.collector import uncollected
 from streams.audit.errors import AuditError, of_a_run
 from streams.audit.load.epochs import partitions_of
 from streams.audit.load.shared_work import shared
-from streams.audit.load.source import LogSource, placed, records_at
-from streams.audit.mentions import Mentions
-from streams.audit.quick_seal import GroupReader, SealedGroups
+from streams.audit.load.source import LogSource, placed
 from streams.measure.exact import mean_of, text_of
 
 
@@ -44,8 +42,8 @@ class Fact(NamedTuple):
 
 
 @dataclass(slots=True)
-class TaskStory:
-    """A task, its facts in order, and its children, one story each."""
+class TaskHistory:
+    """A task, its facts in order, and its children, each with a history of its own."""
 
     task: str
     parent: str | None
@@ -53,7 +51,7 @@ class TaskStory:
     turns: int
     seed: str = ""
     facts: list[Fact] = field(default_factory=list)
-    children: list["TaskStory"] = field(default_factory=list)
+    children: list["TaskHistory"] = field(default_factory=list)
 
     def document(self) -> dict[str, Any]:
         """As JSON holds it; children name their parent, since a chain of variants may be deeper than JSON nests."""
@@ -72,15 +70,15 @@ class Lineage:
     """The tree that a task belongs to, from the original at its root. wanted: the task that was asked for."""
 
     wanted: str
-    root: TaskStory
+    root: TaskHistory
 
-    def tasks(self) -> Iterator[tuple[int, TaskStory]]:
-        """Depth and story of each, the root at 0 and first, children below their parents."""
+    def tasks(self) -> Iterator[tuple[int, TaskHistory]]:
+        """Depth and history of each, the root at 0 and first, children below their parents."""
         waiting = [(0, self.root)]
         while waiting:
-            depth, story = waiting.pop()
-            yield depth, story
-            waiting += [(depth + 1, child) for child in reversed(story.children)]
+            depth, history = waiting.pop()
+            yield depth, history
+            waiting += [(depth + 1, child) for child in reversed(history.children)]
 
 
 @uncollected()
@@ -93,14 +91,14 @@ def lineage(source: LogSource, task: str) -> Lineage:
 class _Trace:
     def __init__(self, source: LogSource, task: str) -> None:
         self.source, self.task = source, task
-        self.stories: dict[str, TaskStory] = {}
+        self.histories: dict[str, TaskHistory] = {}
         self.seeds: dict[str, str] = {}
         self.partitions = partitions_of(source)
         self.deferred: list[tuple[str, Fact]] = []
 
     def lineage(self) -> Lineage:
         self._pool()
-        if self.task not in self.stories:
+        if self.task not in self.histories:
             raise AuditError(f"the log knows no task {self.task[:200]!r}")
         root = self._root()
         tree = self._tree(root)
@@ -110,27 +108,27 @@ class _Trace:
             self._seals(tree)
             self._synthesis(tree)
             for task, fact in chain.from_iterable(work.results()):
-                self.stories[task].facts.append(fact)
+                self.histories[task].facts.append(fact)
         for task, fact in self.deferred:
             if task in tree:
-                self.stories[task].facts.append(fact)
+                self.histories[task].facts.append(fact)
         for task in tree:
-            story = self.stories[task]
-            story.facts = sorted(dict.fromkeys(story.facts), key=lambda fact: (fact.epoch, fact.step, _rank(fact)))
-        return Lineage(self.task, self.stories[root])
+            history = self.histories[task]
+            history.facts = sorted(dict.fromkeys(history.facts), key=lambda fact: (fact.epoch, fact.step, _rank(fact)))
+        return Lineage(self.task, self.histories[root])
 
     def _root(self) -> str:
         task, seen = self.task, {self.task}
-        while (parent := self.stories[task].parent) and parent in self.stories and parent not in seen:
+        while (parent := self.histories[task].parent) and parent in self.histories and parent not in seen:
             task = parent
             seen.add(parent)
         return task
 
     def _tree(self, root: str) -> set[str]:
         children: dict[str, list[str]] = {}
-        for story in self.stories.values():
-            if story.parent:
-                children.setdefault(story.parent, []).append(story.task)
+        for history in self.histories.values():
+            if history.parent:
+                children.setdefault(history.parent, []).append(history.task)
         found, waiting = {root}, [root]
         while waiting:
             task = waiting.pop()
@@ -138,11 +136,11 @@ class _Trace:
                 if child not in found:
                     found.add(child)
                     waiting.append(child)
-                    self.stories[task].children.append(self.stories[child])
+                    self.histories[task].children.append(self.histories[child])
         return found
 
     def _pool(self) -> None:
-        for offset, event in self._told() if self.source.partitions(Topic.POOL) else ():
+        for offset, event in self._of_one_task() if self.source.partitions(Topic.POOL) else ():
             place = f"pool/0 at offset {offset}"
             match event:
                 case TaskRegistered():
@@ -169,7 +167,7 @@ class _Trace:
                     text = f"{event.decision} by {event.who}: {event.why}"
                     self._defer(event.task, Fact(0, _LAST, "operator", text, place))
 
-    def _told(self) -> Iterator[tuple[int, Any]]:
+    def _of_one_task(self) -> Iterator[tuple[int, Any]]:
         """The events of the pool that are about one task or seed; those that list the whole pool are not decoded."""
         for record in self.source.records(Topic.POOL, 0):
             kind = kind_of_frame(record.value or b"")
@@ -177,8 +175,8 @@ class _Trace:
                 yield record.offset, placed(self.source, Topic.POOL, 0, record).event
 
     def _define(self, definition: TaskDefinition, seed: str, fact: Fact) -> None:
-        if definition.task not in self.stories:
-            self.stories[definition.task] = TaskStory(
+        if definition.task not in self.histories:
+            self.histories[definition.task] = TaskHistory(
                 definition.task, definition.parent, definition.category, definition.turns_total, seed, [fact]
             )
 
@@ -190,44 +188,40 @@ class _Trace:
 
     def _seals(self, tree: set[str]) -> None:
         owners: dict[str, str] = {}
-        for offset, event in self._sealed(tree) if self.source.partitions(Topic.SEALS) else ():
+        for offset, (kind, _, event) in self._sealed(tree) if self.source.partitions(Topic.SEALS) else ():
             where = f"seals/0 at offset {offset}"
-            if isinstance(event, SealedGroups):
-                for group in event.groups:
-                    fact = Fact(event.epoch, event.step, "measured", _measured(group), where)
-                    self.stories[group.task].facts.append(fact)
+            if kind == PartitionSealed.KIND:
+                for group in event["groups"]:
+                    if group["task"] in tree:
+                        fact = Fact(event["epoch"], event["step"], "measured", _measured(group), where)
+                        self.histories[group["task"]].facts.append(fact)
                 continue
-            for seed in event.seeds:
-                if seed.task in tree:
-                    owners[f"seed {seed.seed}"] = seed.task
-                    text = f"seed {seed.seed}, phi {seed.phi}, rank {seed.rank}; {_groups(seed.evidence)}"
-                    self.stories[seed.task].facts.append(Fact(event.epoch, event.step, "selected", text, where))
+            for seed in event["seeds"]:
+                if seed["task"] in tree:
+                    owners[f"seed {seed['seed']}"] = seed["task"]
+                    text = f"seed {seed['seed']}, phi {seed['phi']}, rank {seed['rank']}; {_groups(seed['evidence'])}"
+                    self.histories[seed["task"]].facts.append(
+                        Fact(event["epoch"], event["step"], "selected", text, where)
+                    )
         self.deferred = [(owners.get(task, task), fact) for task, fact in self.deferred]
 
-    def _sealed(self, tree: set[str]) -> Iterator[tuple[int, SealedGroups | SelectionClosed]]:
-        """The groups of the tree, and every selection that names a task of it."""
-        mentions, reader = Mentions(tree), GroupReader(tree)
-        for record in records_at(self.source, Topic.SEALS, 0, mentions.sealed):
+    def _sealed(self, tree: set[str]) -> Iterator[tuple[int, PlainEvent]]:
+        """The selections, and of the seals in which a group of the tree may stand the fields up to the groups."""
+        may_name = _group_finder(tree)
+        for record in self.source.records(Topic.SEALS, 0):
             value = record.value or b""
-            found = reader.read(value)
-            if found is not None:
-                yield record.offset, found
-            elif mentions.named(value):
-                with suppress(UndecodableError):
-                    event = decode(value)
-                    if isinstance(event, PartitionSealed):
-                        own = [group for group in event.groups if group.task in tree]
-                        yield record.offset, SealedGroups(event.epoch, event.step, own)
-                    elif isinstance(event, SelectionClosed):
-                        yield record.offset, event
+            kind = kind_of_frame(value)
+            with suppress(UndecodableError):
+                if kind == SelectionClosed.KIND:
+                    yield record.offset, decode_plain(value)
+                elif kind == PartitionSealed.KIND and may_name(value):
+                    yield record.offset, leading(value, "groups")
 
     def _synthesis(self, tree: set[str]) -> None:
-        mentions = Mentions(tree)
         for partition in self._partitions_of(tree, Topic.SYNTHESIS):
-            for offset, (kind, _, event) in _found(self.source, Topic.SYNTHESIS, partition, mentions, _STAGES):
-                if event["task"] in tree:
-                    where = f"synthesis/{partition} at offset {offset}"
-                    self.stories[event["task"]].facts.append(_stage(kind, event, where))
+            for offset, (kind, _, event) in _of_tasks(self.source, Topic.SYNTHESIS, partition, tree, _STAGES):
+                where = f"synthesis/{partition} at offset {offset}"
+                self.histories[event["task"]].facts.append(_stage(kind, event, where))
 
     def _partitions_of(self, tree: set[str], topic: Topic) -> list[int]:
         wanted = {partition_of(task, self.partitions) for task in tree}
@@ -239,6 +233,7 @@ _OF_ONE_TASK = frozenset(
     kind.KIND
     for kind in (TaskRegistered, VariantVerified, SeedSettled, TaskInjected, TaskRetired, TaskProbed, OperatorDecided)
 )
+_FEW_TASKS = 16
 _MANY_RESULTS = 100_000
 """So many are worth the start of a process, which takes as long as reading them."""
 _LAST = 2**31
@@ -249,47 +244,54 @@ _RANKS = ("registered", "verified", "rollout (train)", "rollout (probe)", "measu
 def _rollouts(source: LogSource, partition: int, tree: set[str]) -> list[tuple[str, Fact]]:
     """What the results of a partition say, each with its task. For a process of its own, where there are many."""
     facts = []
-    kinds = (RolloutFinished.KIND,)
-    for offset, (_, _, event) in _found(source, Topic.ROLLOUTS, partition, Mentions(tree), kinds):
-        if event["task"] in tree:
-            slots = [slot["turns_passed"] if slot["reason"] is None else slot["reason"] for slot in event["slots"]]
-            text = f"group {event['group']}, execution {event['execution'][:12]}: passed {slots}"
-            where = f"rollouts/{partition} at offset {offset}"
-            fact = Fact(event["epoch"], event["step"], f"rollout ({event['purpose']})", text, where)
-            facts.append((event["task"], fact))
+    for offset, (_, _, event) in _of_tasks(source, Topic.ROLLOUTS, partition, tree, (RolloutFinished.KIND,)):
+        slots = [slot["turns_passed"] if slot["reason"] is None else slot["reason"] for slot in event["slots"]]
+        text = f"group {event['group']}, execution {event['execution'][:12]}: passed {slots}"
+        where = f"rollouts/{partition} at offset {offset}"
+        fact = Fact(event["epoch"], event["step"], f"rollout ({event['purpose']})", text, where)
+        facts.append((event["task"], fact))
     return facts
 
 
-def _found(
-    source: LogSource, topic: Topic, partition: int, mentions: Mentions, kinds: Collection[str]
+def _of_tasks(
+    source: LogSource, topic: Topic, partition: int, tasks: set[str], kinds: Collection[str]
 ) -> Iterator[tuple[int, PlainEvent]]:
-    """The events of some kinds that name a task."""
-    for record in records_at(source, topic, partition, mentions.named):
+    """The events of some kinds that are about one of the tasks."""
+    for record in source.records(topic, partition):
         value = record.value or b""
-        if kind_of_frame(value) in (None, *kinds):
+        if kind_of_frame(value) in kinds:
             with suppress(UndecodableError):
-                yield record.offset, decode_plain(value)
+                if leading(value, "task").record["task"] in tasks:
+                    yield record.offset, decode_plain(value)
+
+
+def _group_finder(tasks: set[str]) -> Callable[[bytes], bool]:
+    """Whether a group of one of the tasks may stand in a seal's frame. A snapshot seal holds the state of every task,
+    so the id alone says little; in a group, its purpose follows. Many tasks are not looked for."""
+    if len(tasks) > _FEW_TASKS:
+        return lambda _: True
+    named = [consecutive(SealedGroup, task=task, purpose=purpose.value) for task in tasks for purpose in Purpose]
+    return lambda frame: any(name in frame for name in named)
 
 
 def _rank(fact: Fact) -> int:
     return _RANKS.index(fact.kind) if fact.kind in _RANKS else len(_RANKS)
 
 
-def _measured(group: SealedGroup) -> str:
-    slots = [turns if turns is not None else reason for turns, reason in zip(group.passed, group.reasons, strict=False)]
-    state = group.state
-    mean = _mean(state.window)
-    boundary = ", at the boundary" if group.boundary else ""
+def _measured(group: dict[str, Any]) -> str:
+    passed, state = group["passed"], group["state"]
+    slots = [turns if turns is not None else why for turns, why in zip(passed, group["reasons"], strict=False)]
+    boundary = ", at the boundary" if group["boundary"] else ""
     return (
-        f"{group.purpose} group {group.group}: passed {slots} of {group.turns_total}; "
-        f"mean {mean}, {group.zone}{boundary}, visit {state.visits}"
+        f"{group['purpose']} group {group['group']}: passed {slots} of {group['turns_total']}; "
+        f"mean {_mean(state['window'])}, {group['zone']}{boundary}, visit {state['visits']}"
     )
 
 
-def _mean(window: Sequence[WindowGroup]) -> str:
-    """A seal that no fold took in may hold anything; that is no reason to tell nothing of its task."""
+def _mean(window: Sequence[dict[str, Any]]) -> str:
+    """A seal that no fold took in may hold anything; its task has a history all the same."""
     try:
-        return text_of(mean_of(window)) if window else "unknown"
+        return text_of(mean_of([WindowGroup(**group) for group in window])) if window else "unknown"
     except ZeroDivisionError:
         return "impossible"
 
@@ -301,17 +303,17 @@ def _stage(kind: str, event: dict[str, Any], where: str) -> Fact:
     return Fact(event["epoch"], event["step"], "stage", f"{attempt} {'passed' if event['ok'] else 'failed'}", where)
 
 
-def _groups(evidence: tuple[str, ...]) -> str:
+def _groups(evidence: Sequence[str]) -> str:
     return "on group " + ", ".join(evidence) if evidence else "on no group"
 
 
-def story_lines(found: Lineage) -> Iterator[str]:
+def history_lines(found: Lineage) -> Iterator[str]:
     """A tree for a person, children under their parents."""
-    for depth, story in found.tasks():
+    for depth, history in found.tasks():
         pad = "    " * depth
-        mark = "  <- asked for" if story.task == found.wanted else ""
-        made = f", from seed {story.seed}" if story.seed else ", original"
-        yield f"{pad}{story.task}  {story.category}, {story.turns} turns{made}{mark}"
-        for fact in story.facts:
+        mark = "  <- asked for" if history.task == found.wanted else ""
+        made = f", from seed {history.seed}" if history.seed else ", original"
+        yield f"{pad}{history.task}  {history.category}, {history.turns} turns{made}{mark}"
+        for fact in history.facts:
             at = f"epoch {fact.epoch}" + (f", step {fact.step}" if 0 < fact.step < _LAST else "")
             yield f"{pad}  {at:<18} {fact.kind:<15} {fact.text}  [{fact.place}]"

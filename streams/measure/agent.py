@@ -110,8 +110,8 @@ class MeasureAgent:
         if evolved.state.counts.superseded > position.state.counts.superseded:
             self._notify(Notice.SUPERSEDED)
         position.state = evolved.state
-        if evolved.measured is not None:
-            await self._outbox.post(Topic.MEASUREMENTS, arrived.partition, evolved.measured.task, evolved.measured)
+        if (measured := evolved.measured) is not None:
+            await self._outbox.post(Topic.MEASUREMENTS, arrived.partition, measured.task, measured)
         for refused in evolved.refusals:
             await self._refuse(arrived, refused)
         if evolved.seals:

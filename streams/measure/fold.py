@@ -14,15 +14,16 @@ TaskMeasured for an accepted result, the PartitionSealed that answers a barrier,
 from dataclasses import replace
 from typing import Any
 
-from schemas.envelope import Event, Producer, derived_envelope
+from schemas.envelope import Event
 from schemas.epochs import LearnerStarted
-from schemas.rollouts import BarrierReached, Purpose, RolloutFinished, TaskMeasured
+from schemas.rollouts import BarrierReached, Purpose, RolloutFinished
 from schemas.topics import Topic
 from streams.errors import OffsetGapError
 from streams.measure.barrier import MAX_ATTEMPTS, MAX_NAME_LENGTH, MAX_TURNS, invalid, parsed_rules
 from streams.measure.close import close
-from streams.measure.outcome import Outcome, outcome_of
+from streams.measure.outcome import outcome_of
 from streams.measure.state import Evolved, MeasureState, Refusal, Result, Shape
+from streams.measure.view import Accepted
 from streams.measure.zones import after_group, zone_of
 
 MAX_OPEN_RESULTS = 8192
@@ -55,7 +56,7 @@ def skip(state: MeasureState, offset: int) -> MeasureState:
 def _advanced(state: MeasureState, offset: int) -> MeasureState:
     if offset > state.next_offset:
         raise OffsetGapError(Topic.ROLLOUTS, state.partition, state.next_offset, offset)
-    return state.moved(offset + 1, state.results)
+    return replace(state, next_offset=offset + 1)
 
 
 def _fenced(state: MeasureState, generation: int) -> MeasureState:
@@ -73,7 +74,7 @@ def _result(state: MeasureState, offset: int, event: RolloutFinished) -> Evolved
     if reason:
         return _refuse(state, offset, event, reason)
     if event.purpose == Purpose.EVALUATE:
-        return Evolved(state, _evaluated(event))
+        return Evolved(state, Accepted(event, outcome_of(event)))
     if event.step <= state.step:
         return Evolved(state.counting(late=1))
     if event.step > state.step + 1:
@@ -86,8 +87,8 @@ def _result(state: MeasureState, offset: int, event: RolloutFinished) -> Evolved
     outcome = outcome_of(event)
     task = after_group(state.tasks.get(event.task), event.task, event.category, outcome, state.rules)
     results = state.results.adding(shape, Result(offset, event, outcome, task))
-    view = _view(event, outcome, visits=task.visits, zone=zone_of(task.window, state.rules).value)
-    return Evolved(state.moved(state.next_offset, results), view)
+    accepted = Accepted(event, outcome, task.visits, zone_of(task.window, state.rules).value)
+    return Evolved(replace(state, results=results), accepted)
 
 
 def _malformed(event: RolloutFinished) -> str:
@@ -103,34 +104,6 @@ def _malformed(event: RolloutFinished) -> str:
     if max(map(len, (*names, told.run_id, told.event_id, told.correlation_id or ""))) > MAX_NAME_LENGTH:
         return "a name is too long"
     return ""
-
-
-def _evaluated(event: RolloutFinished) -> TaskMeasured:
-    return _view(event, outcome_of(event), visits=0, zone="")
-
-
-def _view(event: RolloutFinished, outcome: Outcome, *, visits: int, zone: str) -> TaskMeasured:
-    figures = outcome.moments
-    shown = figures.shown if figures.n else None
-    return TaskMeasured(
-        group=event.group,
-        epoch=event.epoch,
-        step=event.step,
-        task=event.task,
-        purpose=event.purpose,
-        category=event.category,
-        mean=shown.mean if shown else None,
-        phi=shown.phi if shown else None,
-        variance=shown.variance if shown else None,
-        live=figures.n,
-        failed=event.k - figures.n,
-        turns_passed=figures.sum_passed,
-        turns_total=event.turns_total,
-        visits=visits,
-        zone=zone,
-        policy_version=max(outcome.policy_versions),
-        envelope=derived_envelope(TaskMeasured.KIND, (event.group,), event.envelope, Producer.MEASURE),
-    )
 
 
 def _barrier(state: MeasureState, offset: int, event: BarrierReached) -> Evolved:

@@ -15,6 +15,7 @@ from schemas.rules import MeasureRules, Rules
 from schemas.seals import PartitionSealed, TaskState
 from streams.measure.grown import Grown
 from streams.measure.outcome import Outcome
+from streams.measure.view import Accepted
 
 UNTOLD = Rules(measure=MeasureRules(window=1, alpha_low=Decimal("0.20"), alpha_high=Decimal("0.85")))
 """What the views go by before a partition's first barrier has told the run's rules: the paper's thresholds, written out
@@ -76,21 +77,6 @@ class MeasureState:
     results: Grown[Shape, Result] = field(default_factory=Grown)
     counts: Counts = Counts()
 
-    def moved(self, next_offset: int, results: Grown[Shape, Result]) -> "MeasureState":
-        """The state after an event that changes nothing else. As ``replace``, in half the time."""
-        return MeasureState(
-            self.partition,
-            self.partitions,
-            next_offset,
-            self.epoch,
-            self.step,
-            self.generation,
-            self.rules,
-            self.tasks,
-            results,
-            self.counts,
-        )
-
     def counting(
         self, *, late: int = 0, duplicate: int = 0, refused: int = 0, unexpected: int = 0, superseded: int = 0
     ) -> "MeasureState":
@@ -116,10 +102,15 @@ class Refusal(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Evolved:
-    """What an event came to. seals: the chunks of one seal, in order; they cover every offset
-    below `state.next_offset`."""
+    """What follows from an event. seals: the chunks of one seal, in order; they cover every offset below
+    `state.next_offset`."""
 
     state: MeasureState
-    measured: TaskMeasured | None = None
+    accepted: Accepted | None = None
     seals: tuple[PartitionSealed, ...] = ()
     refusals: tuple[Refusal, ...] = ()
+
+    @property
+    def measured(self) -> TaskMeasured | None:
+        """The view of the accepted result, made when it is asked for."""
+        return self.accepted.view() if self.accepted else None

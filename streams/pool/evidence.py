@@ -42,7 +42,7 @@ class SealedStep:
 
 
 @dataclass(slots=True)
-class SealLog:
+class SealedSteps:
     """Sealed steps and selections by step. closed: the last step whose selection is in. selected: every seed ever
     selected, and the step that selected it. contradicted: epoch to second facts that say something else than the first;
     they change nothing."""

@@ -1,17 +1,12 @@
-"""The pool recomputed from an archive: the same fold and the same decisions, from the log alone."""
+"""The pool of an epoch recomputed from its log: the same fold and the same decisions. Pure."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-from schemas.codec import decode
-from schemas.errors import UndecodableError
 from schemas.pool import BoundaryOpened, PoolMaterialized
-from schemas.topics import Topic
-from streams.archive.read import read_archive
 from streams.pool.decide import decide_boundary
-from streams.pool.evidence import SealLog
+from streams.pool.evidence import SealedSteps
 from streams.pool.fold import evolve, skip
 from streams.pool.state import PoolState
 
@@ -104,9 +99,9 @@ def pool_at(
     return None
 
 
-def _read(seals: Iterable[tuple[int, Any]]) -> SealLog:
+def _read(seals: Iterable[tuple[int, Any]]) -> SealedSteps:
     """A log that begins with the first step of the given events, and keeps the seals of its last epoch."""
-    log = SealLog()
+    log = SealedSteps()
     for offset, event in seals:
         if event is not None:
             log.closed = log.closed or event.step - 1
@@ -115,38 +110,3 @@ def _read(seals: Iterable[tuple[int, Any]]) -> SealLog:
             if log.closed > closed:
                 log.forget_before(log.steps[log.closed].epoch, log.closed)
     return log
-
-
-def replay_pools(archive: Path) -> Iterator[ReplayedPool]:
-    """Every boundary of an archived run, in order. Raises ArchiveError for an archive that does not hold together and
-    ValueError for a boundary whose evidence is not in it."""
-    seals = _seals(archive)
-    state, decided = PoolState(), None
-    for offset, event in _events(archive, Topic.POOL):
-        if event is None:
-            state = skip(state, offset)
-            continue
-        before = state
-        state = evolve(state, offset, event)
-        if isinstance(event, BoundaryOpened) and state.boundary is event and state.cut is not None:
-            decided = decide_boundary(state.cut, event, seals.evidence(event.epoch, event.last_step), event.generation)
-        if isinstance(event, PoolMaterialized) and state.epoch == event.epoch != before.epoch and decided is not None:
-            yield ReplayedPool(event, decided.materialized, state)
-
-
-def _seals(archive: Path) -> SealLog:
-    log = SealLog()
-    for offset, event in _events(archive, Topic.SEALS):
-        if event is not None:
-            log.evolve(offset, event)
-    return log
-
-
-def _events(archive: Path, topic: Topic) -> Iterator[tuple[int, Any]]:
-    """A topic's events with their offsets; None for bytes that are none, and for events that it does not carry."""
-    for record in read_archive(archive, topic):
-        try:
-            event = decode(record.value or b"")
-        except UndecodableError:
-            event = None
-        yield record.offset, event if event is not None and topic.carries(event.KIND) else None

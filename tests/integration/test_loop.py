@@ -26,8 +26,8 @@ SLICE_SECONDS, IN_FLIGHT_SECONDS = 0.02, 0.05
 REPLAY = """
 import sys
 from pathlib import Path
-from streams.pool.replay import replay_pools
-for pool in replay_pools(Path(sys.argv[1])):
+from tests.pools import pools_of
+for pool in pools_of(Path(sys.argv[1])):
     print(pool.epoch, pool.recorded.digest, pool.recomputed.digest)
 """
 

@@ -91,6 +91,7 @@ def _forget_schemas() -> None:
     codec._readers.cache_clear()
     codec._writers.cache_clear()
     codec._writer.cache_clear()
+    codec._item_encoder.cache_clear()
 
 
 def _alter(path: Path, drop: str) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from schemas.pool import SeedSettled, Settlement
 from schemas.seals import SealedGroup
-from streams.audit.load.epochs import RunStory
+from streams.audit.load.epochs import RunFacts
 
 
 class LimitName(StrEnum):
@@ -39,22 +39,22 @@ class Provenance:
     packages: Mapping[str, str] | None = None
 
 
-def limits_of(story: RunStory, here: Provenance) -> list[Limit]:
+def limits_of(run: RunFacts, here: Provenance) -> list[Limit]:
     """What the run's own record of itself says against making it again here."""
-    return [*_policy(story), *_revision(story, here), *_packages(story, here)]
+    return [*_policy(run), *_revision(run, here), *_packages(run, here)]
 
 
-def _policy(story: RunStory) -> list[Limit]:
-    models = sorted({opened.model_digest for opened in story.opened.values() if opened.model_digest})
-    if not models and not any(published.sha256 for published in story.published.values()):
+def _policy(run: RunFacts) -> list[Limit]:
+    models = sorted({opened.model_digest for opened in run.opened.values() if opened.model_digest})
+    if not models and not any(published.sha256 for published in run.published.values()):
         return []
     digest = models[0][:12] if models else "unknown"
     detail = f"a model (sha256 {digest}) answered; its sampled tokens repeat on the same kind of machine at best"
     return [Limit(LimitName.POLICY, detail)]
 
 
-def _revision(story: RunStory, here: Provenance) -> list[Limit]:
-    found = sorted({opened.code_revision for opened in story.opened.values()})
+def _revision(run: RunFacts, here: Provenance) -> list[Limit]:
+    found = sorted({opened.code_revision for opened in run.opened.values()})
     limits = []
     if any(revision.endswith("-dirty") or not revision for revision in found):
         limits.append(Limit(LimitName.DIRTY, "the run's code was no committed revision"))
@@ -64,10 +64,10 @@ def _revision(story: RunStory, here: Provenance) -> list[Limit]:
     return limits
 
 
-def _packages(story: RunStory, here: Provenance) -> list[Limit]:
-    if here.packages is None or not story.opened:
+def _packages(run: RunFacts, here: Provenance) -> list[Limit]:
+    if here.packages is None or not run.opened:
         return []
-    recorded = story.opened[max(story.opened)].packages
+    recorded = run.opened[max(run.opened)].packages
     other = [
         f"{name} {version} (here {here.packages.get(name, 'absent')})"
         for name, version in sorted(recorded.items())

@@ -13,7 +13,7 @@ from schemas.rollouts import Purpose
 from schemas.topics import Topic
 from streams.audit.compare.divergence import Difference, differences
 from streams.audit.errors import of_a_run
-from streams.audit.load.epochs import RunStory, run_story
+from streams.audit.load.epochs import RunFacts, run_facts
 from streams.audit.load.source import LogSource, events
 from streams.audit.recompute.select import SealedPass
 
@@ -78,14 +78,14 @@ class _Told:
 @of_a_run()
 def compare_runs(one: LogSource, other: LogSource, to_epoch: int | None = None) -> Contrast:
     """The contrast of two logs, epoch by epoch."""
-    stories = run_story(one, to_epoch), run_story(other, to_epoch)
+    stories = run_facts(one, to_epoch), run_facts(other, to_epoch)
     told = _told(one, to_epoch), _told(other, to_epoch)
     numbers = sorted(told[0].keys() | told[1].keys())
     epochs = [_contrast(number, told[0].get(number, _Told()), told[1].get(number, _Told())) for number in numbers]
     return Contrast((stories[0].run_id, stories[1].run_id), tuple(_settings(*stories)), tuple(epochs))
 
 
-def _settings(one: RunStory, other: RunStory) -> Iterator[Difference]:
+def _settings(one: RunFacts, other: RunFacts) -> Iterator[Difference]:
     shared = sorted(one.opened.keys() & other.opened.keys())
     if not shared:
         return

@@ -5,23 +5,23 @@ from collections.abc import Iterable, Iterator
 
 from schemas.topics import Topic
 from streams.audit.compare.divergence import ABSENT, Divergence, Stage, differences, shown
-from streams.audit.load.epochs import RunStory
+from streams.audit.load.epochs import RunFacts
 from streams.audit.load.source import LogSource
 from streams.audit.recompute.boundaries import Boundary
 from streams.audit.recompute.select import RecordedSeal
 
 
 def settings_divergences(
-    source: LogSource, story: RunStory, seals: Iterable[RecordedSeal], boundaries: Iterable[Boundary]
+    source: LogSource, run: RunFacts, seals: Iterable[RecordedSeal], boundaries: Iterable[Boundary]
 ) -> list[Divergence]:
     """Rules change at EpochOpened alone, and an epoch closes with the pool of its boundary."""
-    return [*_seals(source, story, seals), *_closings(source, story, boundaries)]
+    return [*_seals(source, run, seals), *_closings(source, run, boundaries)]
 
 
-def _seals(source: LogSource, story: RunStory, seals: Iterable[RecordedSeal]) -> Iterator[Divergence]:
+def _seals(source: LogSource, run: RunFacts, seals: Iterable[RecordedSeal]) -> Iterator[Divergence]:
     told: set[tuple[int, str]] = set()
     for seal in seals:
-        opened = story.opened.get(seal.epoch)
+        opened = run.opened.get(seal.epoch)
         if opened is None or opened.rules == seal.rules or (seal.epoch, seal.rules) in told:
             continue
         told.add((seal.epoch, seal.rules))
@@ -32,7 +32,7 @@ def _seals(source: LogSource, story: RunStory, seals: Iterable[RecordedSeal]) ->
             source.place(Topic.SEALS, 0, seal.offset),
             f"the rules of epoch {seal.epoch}",
             *_difference(opened.rules, seal.rules),
-            evidence=(f"EpochOpened: {source.place(Topic.EPOCHS, 0, story.opened_at[seal.epoch])}",),
+            evidence=(f"EpochOpened: {source.place(Topic.EPOCHS, 0, run.opened_at[seal.epoch])}",),
         )
 
 
@@ -44,14 +44,14 @@ def _difference(opened: str, used: str) -> tuple[str, str, str]:
     return (found.path, found.recorded, found.recomputed) if found else ("rules", shown(used), shown(opened))
 
 
-def _closings(source: LogSource, story: RunStory, boundaries: Iterable[Boundary]) -> Iterator[Divergence]:
+def _closings(source: LogSource, run: RunFacts, boundaries: Iterable[Boundary]) -> Iterator[Divergence]:
     pools = {boundary.epoch: boundary for boundary in boundaries}
-    for epoch, closed in story.closed.items():
+    for epoch, closed in run.closed.items():
         boundary = pools.get(epoch)
         recorded = (closed.pool_version, closed.pool_digest)
         if boundary and recorded == (boundary.version, boundary.digest):
             continue
-        place = source.place(Topic.EPOCHS, 0, story.closed_at[epoch])
+        place = source.place(Topic.EPOCHS, 0, run.closed_at[epoch])
         recomputed = shown([boundary.version, boundary.digest]) if boundary else ABSENT
         step = boundary.last_step if boundary else 0
         yield Divergence(

@@ -24,7 +24,7 @@ from streams.audit.drift.pool_facts import PoolFacts, pool_facts
 from streams.audit.drift.winners import winning_rows
 from streams.audit.errors import AuditError, of_a_run
 from streams.audit.load.columns import ColumnStore
-from streams.audit.load.epochs import RunStory
+from streams.audit.load.epochs import RunFacts
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -84,9 +84,7 @@ class DriftReport:
 
 
 @of_a_run()
-def drift(
-    store: ColumnStore, story: RunStory, reference: int | None = None, to_epoch: int | None = None
-) -> DriftReport:
+def drift(store: ColumnStore, run: RunFacts, reference: int | None = None, to_epoch: int | None = None) -> DriftReport:
     """The drift of a run, against its first epoch unless another is named. Raises AuditError."""
     groups = winning_rows(store.table(Topic.SEALS))
     groups = groups.filter(pc.equal(groups["purpose"].cast(pa.string()), Purpose.TRAIN.value))
@@ -98,16 +96,16 @@ def drift(
         raise AuditError(f"the log holds no sealed group of epoch {chosen} to compare with")
     facts = pool_facts(store.table(Topic.POOL))
     critiques = _critiques(store.table(Topic.SYNTHESIS))
-    measured = _Measured(groups, story, facts)
+    measured = _Measured(groups, run, facts)
     base = measured.histogram(chosen)
     rows = tuple([measured.row(epoch, base, critiques) for epoch in numbers])
-    return DriftReport(story.run_id, chosen, rows)
+    return DriftReport(run.run_id, chosen, rows)
 
 
 class _Measured:
     """The columns of the train groups, sorted by task and step, and what follows for each row."""
 
-    def __init__(self, groups: pa.Table, story: RunStory, facts: PoolFacts) -> None:
+    def __init__(self, groups: pa.Table, run: RunFacts, facts: PoolFacts) -> None:
         self.facts = facts
         task = groups["task"].combine_chunks()
         names: list[str] = task.dictionary.to_pylist()
@@ -123,13 +121,13 @@ class _Measured:
         variant = np.array([name in facts.variants for name in names], dtype=np.bool_)
         self.names = names
         self.variant, self.since = variant[self.codes], since[self.codes]
-        self.verdict = self._verdicts(story)
+        self.verdict = self._verdicts(run)
         self.previous = self._previous()
 
-    def _verdicts(self, story: RunStory) -> Bools:
+    def _verdicts(self, run: RunFacts) -> Bools:
         """Whether each row's mean alone is beyond the thresholds of its epoch, by integers."""
         verdict = np.zeros(len(self.epoch), dtype=np.bool_)
-        for epoch, opened in story.opened.items():
+        for epoch, opened in run.opened.items():
             rows = self.epoch == epoch
             rules = Rules.parse(opened.rules).pool
             (low, low_of), (high, high_of) = rules.drift_low.as_integer_ratio(), rules.drift_high.as_integer_ratio()

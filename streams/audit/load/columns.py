@@ -24,7 +24,7 @@ from streams.archive.partition import partition_folder
 from streams.archive.segment import Segment, read_segment
 from streams.audit.collector import uncollected
 from streams.audit.errors import AuditError
-from streams.audit.load.shapes import FORMAT, SHAPES, Shape
+from streams.audit.load.column_sets import COLUMN_SETS, FORMAT, ColumnSet
 from streams.audit.load.source import ArchiveSource, LogSource
 from streams.log_reader import LogRecord
 
@@ -43,22 +43,22 @@ class ColumnStore:
 
     def table(self, topic: Topic) -> pa.Table:
         """All rows of a topic of one partition, in offset order. Raises AuditError."""
-        shape = SHAPES[topic]
-        tables = [table for partition in self.source.partitions(topic) for table in self._tables(shape, partition)]
-        return pa.concat_tables(tables).unify_dictionaries() if tables else shape.schema.empty_table()
+        wanted = COLUMN_SETS[topic]
+        tables = [table for partition in self.source.partitions(topic) for table in self._tables(wanted, partition)]
+        return pa.concat_tables(tables).unify_dictionaries() if tables else wanted.schema.empty_table()
 
-    def _tables(self, shape: Shape, partition: int) -> Iterator[pa.Table]:
+    def _tables(self, wanted: ColumnSet, partition: int) -> Iterator[pa.Table]:
         if isinstance(self.source, ArchiveSource):
-            yield from self._of_segments(self.source, shape, partition)
+            yield from self._of_segments(self.source, wanted, partition)
         else:
-            yield from _of_records(shape, self.source.records(shape.topic, partition))
+            yield from _of_records(wanted, self.source.records(wanted.topic, partition))
 
-    def _of_segments(self, source: ArchiveSource, shape: Shape, partition: int) -> Iterator[pa.Table]:
+    def _of_segments(self, source: ArchiveSource, wanted: ColumnSet, partition: int) -> Iterator[pa.Table]:
         try:
-            segments = read_manifest(partition_folder(source.folder, shape.topic, partition)).segments
+            segments = read_manifest(partition_folder(source.folder, wanted.topic, partition)).segments
         except ArchiveError as error:
             raise AuditError(str(error)) from error
-        jobs = [_Job(source.folder, self.folder, shape.topic, partition, segment) for segment in segments]
+        jobs = [_Job(source.folder, self.folder, wanted.topic, partition, segment) for segment in segments]
         absent = [job for job in jobs if job.side_file is None or not job.side_file.exists()]
         if len(absent) <= _SEGMENTS_IN_PROCESS or self.jobs <= 1:
             yield from (job.table() for job in jobs)
@@ -102,18 +102,18 @@ class _Job:
         if path is None or not path.exists():
             return None
         try:
-            table = pq.read_table(path, read_dictionary=list(SHAPES[self.topic].symbols))
+            table = pq.read_table(path, read_dictionary=list(COLUMN_SETS[self.topic].symbols))
         except (OSError, pa.ArrowException):
             return None
         said = table.schema.metadata or {}
         bound = said.get(_SEGMENT) == self.segment.sha256.encode() and said.get(_FORMAT) == FORMAT.encode()
-        return table.replace_schema_metadata(None).cast(SHAPES[self.topic].schema) if bound else None
+        return table.replace_schema_metadata(None).cast(COLUMN_SETS[self.topic].schema) if bound else None
 
     def _made(self) -> pa.Table:
         place = partition_folder(self.archive, self.topic, self.partition)
         try:
             records = read_segment(place / self.segment.file, self.segment, self.partition)
-            table = pa.concat_tables(_of_records(SHAPES[self.topic], records)).unify_dictionaries()
+            table = pa.concat_tables(_of_records(COLUMN_SETS[self.topic], records)).unify_dictionaries()
         except ArchiveError as error:
             raise AuditError(str(error)) from error
         if self.side_file is not None:
@@ -121,49 +121,49 @@ class _Job:
         return table
 
 
-def _of_records(shape: Shape, records: Iterator[LogRecord]) -> Iterator[pa.Table]:
+def _of_records(wanted: ColumnSet, records: Iterator[LogRecord]) -> Iterator[pa.Table]:
     """Tables of at most so many rows, the first of them also where there is no row."""
     rows: list[tuple[Any, ...]] = []
     told = False
     for record in records:
         value = record.value or b""
         kind = kind_of_frame(value)
-        if kind in shape.kinds:
+        if kind in wanted.kinds:
             try:
                 plain = plain_record(value)
             except Exception:  # noqa: BLE001, S112  # hostile bytes are no event, whatever the decoder makes of them
                 continue
-            rows += shape.rows(record.offset, kind, plain)
+            rows += wanted.rows(record.offset, kind, plain)
         if len(rows) >= _ROWS_IN_MEMORY:
-            yield _table(shape, rows)
+            yield _table(wanted, rows)
             rows, told = [], True
     if rows or not told:
-        yield _table(shape, rows)
+        yield _table(wanted, rows)
 
 
-def _table(shape: Shape, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
+def _table(wanted: ColumnSet, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
     """Without the rows of values that no run writes, which no column holds."""
     try:
-        return _filled(shape, rows)
+        return _filled(wanted, rows)
     except (pa.ArrowInvalid, OverflowError):
-        return _filled(shape, [row for row in rows if _fits(shape, row)])
+        return _filled(wanted, [row for row in rows if _fits(wanted, row)])
 
 
-def _fits(shape: Shape, row: tuple[Any, ...]) -> bool:
+def _fits(wanted: ColumnSet, row: tuple[Any, ...]) -> bool:
     try:
-        _filled(shape, [row])
+        _filled(wanted, [row])
     except (pa.ArrowInvalid, OverflowError):
         return False
     return True
 
 
-def _filled(shape: Shape, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(shape.schema)
+def _filled(wanted: ColumnSet, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(wanted.schema)
     arrays = []
-    for field, values in zip(shape.schema, columns, strict=True):
+    for field, values in zip(wanted.schema, columns, strict=True):
         plain = pa.array(values, field.type.value_type if pa.types.is_dictionary(field.type) else field.type)
         arrays.append(plain.dictionary_encode() if pa.types.is_dictionary(field.type) else plain)
-    return pa.Table.from_arrays(arrays, schema=shape.schema)
+    return pa.Table.from_arrays(arrays, schema=wanted.schema)
 
 
 def _write(path: Path, table: pa.Table, sha256: str) -> None:

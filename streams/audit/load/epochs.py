@@ -9,7 +9,7 @@ from streams.audit.load.source import LogSource, events
 
 
 @dataclass(slots=True)
-class RunStory:
+class RunFacts:
     """By epoch or step; the first event of a key counts."""
 
     run_id: str = ""
@@ -28,23 +28,23 @@ class RunStory:
         return self.opened[min(self.opened)].partitions
 
 
-def run_story(source: LogSource, to_epoch: int | None = None) -> RunStory:
-    """The story up to an epoch."""
-    story = RunStory()
+def run_facts(source: LogSource, to_epoch: int | None = None) -> RunFacts:
+    """What the log says up to an epoch."""
+    run = RunFacts()
     for placed in events(source, Topic.EPOCHS, 0) if source.partitions(Topic.EPOCHS) else ():
         event = placed.event
         if event is not None:
-            story.run_id = story.run_id or event.envelope.run_id
+            run.run_id = run.run_id or event.envelope.run_id
         match event:
-            case EpochOpened() if event.epoch not in story.opened and _within(event.epoch, to_epoch):
-                story.opened[event.epoch], story.opened_at[event.epoch] = event, placed.offset
-            case EpochClosed() if event.epoch not in story.closed and _within(event.epoch, to_epoch):
-                story.closed[event.epoch], story.closed_at[event.epoch] = event, placed.offset
+            case EpochOpened() if event.epoch not in run.opened and _within(event.epoch, to_epoch):
+                run.opened[event.epoch], run.opened_at[event.epoch] = event, placed.offset
+            case EpochClosed() if event.epoch not in run.closed and _within(event.epoch, to_epoch):
+                run.closed[event.epoch], run.closed_at[event.epoch] = event, placed.offset
             case StepOpened() if _within(event.epoch, to_epoch):
-                story.steps.setdefault(event.step, event)
+                run.steps.setdefault(event.step, event)
             case PolicyPublished():
-                story.published.setdefault(event.version, event)
-    return story
+                run.published.setdefault(event.version, event)
+    return run
 
 
 def partitions_of(source: LogSource) -> int:
@@ -52,7 +52,7 @@ def partitions_of(source: LogSource) -> int:
     for placed in events(source, Topic.EPOCHS, 0) if source.partitions(Topic.EPOCHS) else ():
         if isinstance(placed.event, EpochOpened):
             return placed.event.partitions
-    return RunStory().partitions
+    return RunFacts().partitions
 
 
 def _within(epoch: int, to_epoch: int | None) -> bool:

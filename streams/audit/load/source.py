@@ -5,7 +5,7 @@ be sent to them. A source has a fixed end: what is written while it is read is n
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,18 +165,23 @@ class Placed(NamedTuple):
     event: Any
 
 
-def events(source: LogSource, topic: Topic, partition: int, start: int = 0) -> Iterator[Placed]:
-    """A partition's events in order, each as `placed` tells it. Raises AuditError."""
+Decode = Callable[[bytes], Any]
+
+
+def events(
+    source: LogSource, topic: Topic, partition: int, start: int = 0, decoded: Decode = decode
+) -> Iterator[Placed]:
+    """A partition's events in order, each as `placed` has it. Raises AuditError."""
     for record in source.records(topic, partition, start):
-        yield placed(source, topic, partition, record)
+        yield placed(source, topic, partition, record, decoded)
 
 
-def placed(source: LogSource, topic: Topic, partition: int, record: LogRecord) -> Placed:
+def placed(source: LogSource, topic: Topic, partition: int, record: LogRecord, decoded: Decode = decode) -> Placed:
     """A record's event; None where its bytes do not decode, and where the topic does not carry it: no reader of the run
     took it in. Raises AuditError."""
     value = record.value or b""
     try:
-        event = decode(value)
+        event = decoded(value)
     except UndecodableError:
         event = None
     except UnknownFingerprintError as error:

@@ -1,7 +1,7 @@
 """Measure recomputed, partition by partition: the fold that decided, over the archived results and barriers.
 
-A worker process per partition gives back the sha256 of each seal it comes to, so that what travels between processes
-is small. Where one differs, `seal_at` folds the partition again for the values.
+A worker process per partition gives back the sha256 of each seal that follows, so that what travels between processes
+is small. Where one differs, `seals_at` folds the partition again for the values.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ class SealPrint(NamedTuple):
 
 @dataclass(slots=True)
 class MeasuredPartition:
-    """What a partition's results and barriers come to."""
+    """What follows from a partition's results and barriers."""
 
     partition: int
     end: int = 0
@@ -77,8 +77,8 @@ class MeasureJob:
     def _fold(self, measured: MeasuredPartition, views: "_Views | None") -> None:
         try:
             for evolved in self._folded(measured):
-                if views and views.like and evolved.measured is not None:
-                    views.expect(encode_like(evolved.measured, views.like))
+                if views and views.like and (measurement := evolved.measured) is not None:
+                    views.expect(encode_like(measurement, views.like))
                 for seal in evolved.seals:
                     key = SealKey(seal.step, seal.chunk)
                     measured.seals[key] = SealPrint(
@@ -176,8 +176,8 @@ class _Views:
         """One more fold, for the values that hashes do not tell."""
         found: dict[str, list[TaskMeasured]] = {}
         for evolved, _ in folded(self._job.source, self._job.partition, self._job.to_epoch) if groups else ():
-            if evolved.measured is not None and evolved.measured.group in groups:
-                found.setdefault(evolved.measured.group, []).append(evolved.measured)
+            if (measurement := evolved.measured) is not None and measurement.group in groups:
+                found.setdefault(measurement.group, []).append(measurement)
         return found
 
     def _add(self, event: TaskMeasured, offset: int, found: Difference) -> None:

@@ -4,17 +4,18 @@ Each fold reads the recorded events, so that a divergence at one step does not r
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from sys import intern
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from schemas.seals import BoundarySeedSelected, PartitionSealed, SelectionClosed
+from schemas.codec import decode, decode_expecting, kind_of_frame
+from schemas.seals import BoundarySeedSelected, PartitionSealed, SealedGroup, SelectionClosed, TaskState
 from schemas.topics import Topic
 from streams.audit.compare.divergence import ABSENT, Divergence, Stage, difference, shown
 from streams.audit.load.source import LogSource, Placed, events
 from streams.errors import StreamError
-from streams.pool.evidence import SealLog
+from streams.pool.evidence import SealedSteps
 from streams.select.fold import SelectState, evolve, skip
 
 
@@ -40,6 +41,40 @@ class RecordedSelection(NamedTuple):
     digest: str
 
 
+@dataclass(slots=True)
+class _Known:
+    """The states of a partition's tasks, as its groups tell them. taken: those in the chunks of a seal so far."""
+
+    states: dict[str, TaskState]
+    taken: int = 0
+
+
+class _Seals:
+    """Decodes the seals of a log in order. At an epoch's end a seal carries the state of every task of its partition,
+    which the groups of the seals before mostly tell already."""
+
+    def __init__(self) -> None:
+        self._partitions: dict[int, _Known] = {}
+
+    def decoded(self, frame: bytes) -> Any:
+        """The event in a frame. Raises as `decode`."""
+        if kind_of_frame(frame) != PartitionSealed.KIND:
+            return decode(frame)
+        seal: PartitionSealed = decode_expecting(frame, "state", self._expected)
+        known = self._known(seal.partition, seal.groups)
+        known.taken = (known.taken if seal.chunk else 0) + len(seal.state)
+        return seal
+
+    def _expected(self, record: dict[str, Any]) -> list[TaskState]:
+        known = self._known(record["partition"], record["groups"])
+        return [known.states[task] for task in sorted(known.states)][known.taken if record["chunk"] else 0 :]
+
+    def _known(self, partition: int, groups: Iterable[SealedGroup]) -> "_Known":
+        known = self._partitions.setdefault(partition, _Known({}))
+        known.states.update((group.task, group.state) for group in groups)
+        return known
+
+
 class SealedPass:
     """The fold of `rods.seals` as the audit goes along. Evidence for the pool is kept in `log`; `observe` sees every
     recorded chunk."""
@@ -48,7 +83,7 @@ class SealedPass:
         self, source: LogSource, to_epoch: int | None = None, observe: Callable[[PartitionSealed], None] | None = None
     ) -> None:
         self.source, self.to_epoch, self.observe = source, to_epoch, observe
-        self.log = SealLog()
+        self.log = SealedSteps()
         self.state = SelectState()
         self.seals: list[RecordedSeal] = []
         self.selections: list[RecordedSelection] = []
@@ -58,7 +93,7 @@ class SealedPass:
 
     def _read(self) -> Iterator[Placed]:
         if self.source.partitions(Topic.SEALS):
-            yield from events(self.source, Topic.SEALS, 0)
+            yield from events(self.source, Topic.SEALS, 0, decoded=_Seals().decoded)
 
     def advance(self, step: int) -> bool:
         """Reads until a step is selected; whether it is."""

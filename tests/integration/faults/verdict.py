@@ -12,9 +12,9 @@ from schemas.topics import Topic, partition_of
 from streams.archive.read import read_partition
 from streams.log_reader import LogRecord
 from streams.measure.seal import join_chunks
-from streams.pool.replay import replay_pools
 from tests.integration.faults.meddler import EXECUTION
 from tests.integration.faults.trial import Trial
+from tests.pools import pools_of
 from tests.simulation import oracle, pool_oracle
 
 Fact = TypeVar("Fact", PartitionSealed, SelectionClosed, BoundarySeedSelected)
@@ -47,7 +47,7 @@ def assert_right(trial: Trial) -> None:
     assert_no_result_lost(log, derived(log).seals)
     assert_streams_right(log)
     assert_pool_right(log)
-    assert all(pool.agrees for pool in replay_pools(trial.archive))
+    assert all(pool.agrees for pool in pools_of(trial.archive))
 
 
 def honest_late(log: Log) -> set[str]:

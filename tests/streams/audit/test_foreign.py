@@ -11,7 +11,7 @@ from schemas.topics import Topic
 from streams.audit.compare.runs import compare_runs
 from streams.audit.drift.figures import drift
 from streams.audit.load.columns import ColumnStore
-from streams.audit.load.epochs import run_story
+from streams.audit.load.epochs import run_facts
 from streams.audit.load.source import ArchiveSource
 from streams.audit.overlay import Overlay
 from streams.audit.recompute.pool_epoch import pool_of
@@ -20,8 +20,8 @@ from streams.audit.trace import lineage
 from streams.audit.verify.archive import verify_archive
 from streams.audit.verify.fault import FaultKind
 from streams.audit.what_if import what_if
-from streams.pool.replay import replay_pools
 from tests.golden.events import sample
+from tests.pools import pools_of
 from tests.streams.audit.forge import GOLDEN, Place, insert, places
 
 ARCHIVE = GOLDEN / "windowed"
@@ -56,9 +56,9 @@ def test_whoever_reads_a_run_passes_over_an_event_that_the_topic_does_not_carry(
     report, expected = (replay(one, ReplayOptions(jobs=1)) for one in (source, as_it_was))
     assert (report.divergences, report.digests, report.counts) == ((), expected.digests, expected.counts)
     assert list(pool_of(source).lines()) == list(pool_of(as_it_was).lines())
-    assert [pool.agrees for pool in replay_pools(foreign)] == [True] * 4
+    assert [pool.agrees for pool in pools_of(foreign)] == [True] * 4
     assert what_if(source, Overlay()) == what_if(as_it_was, Overlay())
-    drifts = [drift(ColumnStore(one), run_story(one)) for one in (source, as_it_was)]
+    drifts = [drift(ColumnStore(one), run_facts(one)) for one in (source, as_it_was)]
     assert drifts[0] == drifts[1]
     assert compare_runs(source, as_it_was).equal
     task = places(ARCHIVE, Topic.POOL, lambda event: isinstance(event, VariantVerified))[0][1].definition.parent

@@ -24,7 +24,7 @@ from streams.audit.compare.runs import compare_runs
 from streams.audit.drift.figures import drift
 from streams.audit.errors import AuditError
 from streams.audit.load.columns import ColumnStore
-from streams.audit.load.epochs import run_story
+from streams.audit.load.epochs import run_facts
 from streams.audit.load.source import ArchiveSource
 from streams.audit.overlay import Overlay
 from streams.audit.recompute.pool_epoch import last_epoch, pool_of
@@ -88,7 +88,7 @@ def test_an_event_whose_values_no_column_holds_leaves_the_drift_as_it_was(tmp_pa
     place, stage = places(ARCHIVE, Topic.SYNTHESIS, lambda event: isinstance(event, StageFinished))[0]
     large = encode(replace(stage, epoch=-(2**63)))
     source, as_it_was = ArchiveSource(insert(ARCHIVE, tmp_path, place, large)), ArchiveSource(ARCHIVE)
-    found, expected = (drift(ColumnStore(one, None, 1), run_story(one)) for one in (source, as_it_was))
+    found, expected = (drift(ColumnStore(one, None, 1), run_facts(one)) for one in (source, as_it_was))
     assert found == expected
 
 

@@ -15,7 +15,7 @@ from streams.audit.recompute.pool_epoch import pool_of
 from streams.audit.replay import ReplayOptions, replay
 from streams.audit.what_if import what_if
 from streams.pool.decide import decide_boundary
-from streams.pool.replay import replay_pools
+from tests.pools import pools_of
 from tests.streams.audit.forge import GOLDEN, insert, places
 
 ARCHIVE = GOLDEN / "windowed"
@@ -35,13 +35,13 @@ def forged(tmp_path: Path) -> Path:
 def test_it_is_passed_over(forged: Path) -> None:
     report, expected = (replay(ArchiveSource(one), ReplayOptions(jobs=1)) for one in (forged, ARCHIVE))
     assert (report.divergences, report.digests) == ((), expected.digests)
-    assert [pool.agrees for pool in replay_pools(forged)] == [True] * 4
+    assert [pool.agrees for pool in pools_of(forged)] == [True] * 4
     assert [pool_of(ArchiveSource(forged), epoch).agrees for epoch in range(4)] == [True] * 4
     assert what_if(ArchiveSource(forged), Overlay()) == what_if(ArchiveSource(ARCHIVE), Overlay())
 
 
 def test_it_would_come_in_otherwise(forged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def trusting(cut: object, opened: object, evidence: object, generation: int, _: object) -> object:
+    def trusting(cut: object, opened: object, evidence: object, generation: int) -> object:
         return decide_boundary(cut, opened, replace(evidence, selected=None), generation)  # type: ignore[arg-type,type-var]
 
     monkeypatch.setattr("streams.audit.recompute.boundaries.decide_boundary", trusting)

@@ -8,12 +8,12 @@ from schemas.pool import SeedSettled, Settlement
 from schemas.rollouts import Purpose
 from schemas.seals import PartitionSealed, SelectionClosed
 from streams.measure import seal as seals
-from streams.pool.evidence import SealLog
+from streams.pool.evidence import SealedSteps
 from tests.streams.pool.build import group, seal, selection
 
 
-def log_of(*events: PartitionSealed | SelectionClosed) -> SealLog:
-    log = SealLog()
+def log_of(*events: PartitionSealed | SelectionClosed) -> SealedSteps:
+    log = SealedSteps()
     for offset, event in enumerate(events):
         log.evolve(offset, event)
     return log
@@ -87,7 +87,7 @@ def test_offsets_already_seen_change_nothing() -> None:
 
 def test_an_event_of_another_topic_is_an_error() -> None:
     with pytest.raises(TypeError, match=r"rods\.seals carries no SeedSettled"):
-        SealLog().evolve(0, SeedSettled(0, "s", 1, 1, Settlement.DONE, 1))
+        SealedSteps().evolve(0, SeedSettled(0, "s", 1, 1, Settlement.DONE, 1))
 
 
 def test_evidence_is_the_groups_of_the_epoch_and_the_states_after_its_last_step() -> None:

@@ -1,4 +1,4 @@
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -236,9 +236,3 @@ def without_offsets(state: PoolState) -> PoolState:
 
 def test_rules_of_the_builders_are_the_defaults_but_for_what_is_said() -> None:
     assert rules() == Rules()
-
-
-def test_a_state_with_a_change_keeps_all_else() -> None:
-    state = PoolState(*range(len(fields(PoolState))))
-    assert state.but(next_offset=99) == replace(state, next_offset=99)
-    assert type(state.but(retired={})) is PoolState

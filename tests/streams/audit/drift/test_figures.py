@@ -26,7 +26,7 @@ from streams.audit.drift.figures import DriftReport, drift
 from streams.audit.drift.findings import DriftLimits, findings
 from streams.audit.errors import AuditError
 from streams.audit.load.columns import ColumnStore
-from streams.audit.load.epochs import run_story
+from streams.audit.load.epochs import run_facts
 from streams.audit.load.source import ArchiveSource
 from tests.streams.audit.forge import GOLDEN
 
@@ -221,7 +221,7 @@ def _number(value: Any) -> Any:
 
 def measured(archive: Path, folder: Path | None = None, **options: Any) -> DriftReport:
     source = ArchiveSource(archive)
-    return drift(ColumnStore(source, folder, jobs=1), run_story(source), **options)
+    return drift(ColumnStore(source, folder, jobs=1), run_facts(source), **options)
 
 
 @pytest.mark.parametrize("archive", ARCHIVES, ids=lambda path: path.name)

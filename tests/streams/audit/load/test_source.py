@@ -18,7 +18,7 @@ from streams.audit.compare.runs import compare_runs
 from streams.audit.drift.figures import drift
 from streams.audit.errors import AuditError
 from streams.audit.load.columns import ColumnStore
-from streams.audit.load.epochs import run_story
+from streams.audit.load.epochs import run_facts
 from streams.audit.load.source import ArchiveSource, ClusterSource, LogSource, events
 from streams.audit.overlay import Overlay
 from streams.audit.recompute.pool_epoch import pool_of
@@ -105,7 +105,7 @@ def test_a_partition_that_is_not_there_has_no_end(source: LogSource) -> None:
 
 def test_every_audit_gives_the_same_on_both(cluster: ClusterSource) -> None:
     archive = ArchiveSource(ARCHIVE)
-    alone, stories = ReplayOptions(jobs=1), (run_story(archive), run_story(cluster))
+    alone, stories = ReplayOptions(jobs=1), (run_facts(archive), run_facts(cluster))
     assert replay(cluster, alone) == replay(archive, alone)
     assert drift(ColumnStore(cluster), stories[1]) == drift(ColumnStore(archive), stories[0])
     overlay = Overlay.parse(["measure.alpha_low=0.4"])

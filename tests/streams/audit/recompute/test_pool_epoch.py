@@ -10,17 +10,19 @@ from streams.archive.read import read_partition
 from streams.audit.errors import AuditError
 from streams.audit.load.source import ArchiveSource
 from streams.audit.recompute.pool_epoch import last_epoch, pool_of
-from streams.pool.replay import replay_pools
+from streams.audit.replay import replay
+from tests.pools import pools_of
 from tests.streams.audit.forge import GOLDEN, forge, places
 
 
 @pytest.mark.parametrize("archive", sorted(GOLDEN.iterdir()), ids=lambda path: path.name)
-def test_the_pool_of_each_epoch_is_that_of_a_replay_of_all(archive: Path) -> None:
-    for pool in replay_pools(archive):
-        found = pool_of(ArchiveSource(archive), pool.epoch)
-        assert found.header() == pool.header()
-        assert list(found.rows()) == list(pool.rows())
-        assert found.agrees
+def test_the_pool_of_each_epoch_is_the_recorded_one_and_that_of_a_replay(archive: Path) -> None:
+    recorded = [event for _, event in places(archive, Topic.POOL, lambda event: isinstance(event, PoolMaterialized))]
+    found = pools_of(archive)
+    assert [(one.epoch, one.recorded.digest) for one in found] == [(one.epoch, one.digest) for one in recorded]
+    assert all(one.agrees for one in found)
+    source = ArchiveSource(archive)
+    assert replay(source).digests == {one.epoch: one.recomputed.digest for one in found}
 
 
 def test_the_last_epoch_is_the_default() -> None:

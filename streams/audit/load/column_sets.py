@@ -1,4 +1,4 @@
-"""Which columns the audit takes from which events. Changing a shape asks for another FORMAT."""
+"""Which columns the audit takes from which events. Changing a set asks for another FORMAT."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _SYMBOL = pa.dictionary(pa.int32(), pa.string())
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ColumnSet:
     """A topic's columns. rows: those of one event, given its offset, its kind and its plain record."""
 
     topic: Topic
@@ -86,8 +86,8 @@ def _synthesis_rows(offset: int, kind: str, event: dict[str, Any]) -> Iterator[R
     )
 
 
-SHAPES: dict[Topic, Shape] = {
-    Topic.SEALS: Shape(
+COLUMN_SETS: dict[Topic, ColumnSet] = {
+    Topic.SEALS: ColumnSet(
         Topic.SEALS,
         frozenset({"PartitionSealed"}),
         pa.schema(
@@ -114,7 +114,7 @@ SHAPES: dict[Topic, Shape] = {
         ),
         _seal_rows,
     ),
-    Topic.POOL: Shape(
+    Topic.POOL: ColumnSet(
         Topic.POOL,
         frozenset(
             {
@@ -146,7 +146,7 @@ SHAPES: dict[Topic, Shape] = {
         ),
         _pool_rows,
     ),
-    Topic.SYNTHESIS: Shape(
+    Topic.SYNTHESIS: ColumnSet(
         Topic.SYNTHESIS,
         frozenset({"StageFinished", "VariantRejected"}),
         pa.schema(
