@@ -14,10 +14,10 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
+from eventlog.connection import Broker, client_options
 from producers.errors import LogTruncatedError
 from producers.standstill import Standstill
 from schemas.codec import MAX_EVENT_BYTES, decode, encode
-from schemas.connection import Broker, client_options
 from schemas.envelope import Producer, stamp
 from schemas.errors import UndecodableError
 from schemas.pool import EventRefused

@@ -9,10 +9,10 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.errors import KafkaError
 
+from eventlog.connection import Broker
+from eventlog.offsets import TakenOffsets
 from producers.log import group_consumer, plain_consumer
-from producers.offsets import TakenOffsets
 from producers.standstill import Standstill
-from schemas.connection import Broker
 
 logger = logging.getLogger(__name__)
 

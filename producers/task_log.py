@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from eventlog.connection import Broker
 from producers.errors import PoolBehindError, TaskUnknownError
 from producers.log import PartitionFollower
-from schemas.connection import Broker
 from schemas.epochs import LearnerStarted
 from schemas.identity import content_digest
 from schemas.pool import PoolMaterialized, SeedSettled, TaskRegistered, VariantVerified

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.streams_parts.load import step_events
+from eventlog.reader import log_producer, send_all
 from rods.brokers.embedded import EmbeddedBroker, create_topics
 from schemas.codec import encode
 from schemas.rollouts import BarrierReached
 from schemas.seals import PartitionSealed
 from schemas.topics import Topic
-from streams.log_reader import log_producer, send_all
 from streams.measure.fold import evolve as measure
 from streams.measure.state import MeasureState
 from streams.seals.reader import read_seals

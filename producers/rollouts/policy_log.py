@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from eventlog.connection import Broker
 from producers.log import PartitionFollower
-from schemas.connection import Broker
 from schemas.epochs import EpochOpened, LearnerStarted, PolicyPublished
 from schemas.rules import RolloutRules, Rules
 from schemas.topics import Topic

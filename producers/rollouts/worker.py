@@ -19,18 +19,18 @@ from typing import Any
 
 from aiokafka import AIOKafkaProducer
 
+from eventlog.connection import Broker
+from eventlog.offsets import TakenOffsets
 from producers.environments.sources import source_named
 from producers.errors import PoolBehindError, TaskUnknownError
 from producers.log import Outgoing, open_producer, publish, readable, refuse
 from producers.membership import Membership
-from producers.offsets import TakenOffsets
 from producers.process import run_until_signalled
 from producers.rollouts.backlog import Assigned, Backlog
 from producers.rollouts.policy_log import PolicyLog
 from producers.rollouts.runner import SCRIPTED, Delivery, GroupRunner, GroupTask, Weights, failed, policy_maker
 from producers.task_log import TaskLog
 from producers.work_thread import WorkThread
-from schemas.connection import Broker
 from schemas.rollouts import FailureReason
 from schemas.rules import RolloutRules
 from schemas.topics import Topic

@@ -18,12 +18,13 @@ from typing import Any
 from aiokafka import AIOKafkaProducer
 from pydantic import ValidationError
 
+from eventlog.connection import Broker
+from eventlog.offsets import TakenOffsets
 from producers.environments.port import TaskSource
 from producers.environments.sources import source_named
 from producers.errors import PoolBehindError, TaskUnknownError
 from producers.log import Outgoing, open_producer, publish, readable, refuse
 from producers.membership import Membership
-from producers.offsets import TakenOffsets
 from producers.process import run_until_signalled
 from producers.synthesis.backend import Backend
 from producers.synthesis.pipeline import SeedTask, SynthesisOutcome, synthesise
@@ -31,7 +32,6 @@ from producers.synthesis.recording import SeedRecording, record, record_error
 from producers.synthesis.rules_backend import RulesBackend
 from producers.task_log import TaskLog
 from producers.work_thread import WorkThread
-from schemas.connection import Broker
 from schemas.rules import Rules
 from schemas.seals import BoundarySeedSelected
 from schemas.task import TaskDefinition

@@ -14,15 +14,15 @@ from aiokafka.conn import create_conn
 from aiokafka.errors import KafkaError
 from aiokafka.protocol.admin import ApiVersionRequest
 
+from eventlog.connection import Connection, client_options, security_options
+from eventlog.reader import MAX_RECORD_BYTES, end_offsets, log_producer, read_all, send
 from rods.brokers.connection import parse_address
 from rods.brokers.topic_admin import TopicAdmin
 from rods.brokers.topics_file import TopicSpec, load_topics
 from rods.brokers.topics_plan import FoundTopic
 from rods.errors import UserError
 from rods.finding import Finding, Health
-from schemas.connection import Connection, client_options, security_options
 from schemas.topics import Topic
-from streams.log_reader import MAX_RECORD_BYTES, end_offsets, log_producer, read_all, send
 
 JOIN_SECONDS = 1.5
 SESSION_SECONDS = 6.0

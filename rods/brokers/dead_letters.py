@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from aiokafka.errors import KafkaError
 
+from eventlog.reader import log_producer, read_all
 from rods.brokers.connection import connection_of, tried
 from rods.brokers.topic_admin import TopicAdmin
 from rods.errors import UserError
@@ -23,7 +24,6 @@ from schemas.errors import SchemaError
 from schemas.pool import EventRefused
 from schemas.rollouts import BarrierReached, RolloutFinished
 from schemas.topics import Topic
-from streams.log_reader import log_producer, read_all
 
 
 class Fate(StrEnum):

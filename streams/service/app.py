@@ -17,10 +17,10 @@ from typing import Any
 import faust
 from faust.types import TP
 
-from schemas.connection import connection_to
+from eventlog.connection import connection_to
+from eventlog.reader import Place, end_offsets
 from schemas.topics import Topic
 from streams.errors import StreamError
-from streams.log_reader import Place, end_offsets
 from streams.measure.agent import Arrived, MeasureAgent
 from streams.measure.sealing import Sealing
 from streams.seals.known_seals import KnownSeals

@@ -10,10 +10,10 @@ from typing import NamedTuple
 from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 
-from schemas.connection import client_options
+from eventlog.connection import client_options
+from eventlog.reader import LogError, LogRecord, Place, end_offsets, read_all
 from schemas.topics import Topic
 from streams.errors import LogBehindError, OffsetGapError
-from streams.log_reader import LogError, LogRecord, Place, end_offsets, read_all
 from streams.service.settings import StreamsSettings
 
 

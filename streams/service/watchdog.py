@@ -11,8 +11,8 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
+from eventlog.reader import Place
 from streams.errors import BlockedLoopError, StuckConsumerError
-from streams.log_reader import Place
 
 TICK_SECONDS = 0.5
 REBALANCE_FACTOR = 20

@@ -8,7 +8,7 @@ import faust
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
-from schemas.connection import client_options
+from eventlog.connection import client_options
 from schemas.topics import Topic
 from streams.errors import StreamError
 from streams.service.app import build_app

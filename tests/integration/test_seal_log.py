@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from eventlog.reader import log_producer, send_all
 from rods.brokers.embedded import EmbeddedBroker, create_topics
 from schemas.codec import encode
 from schemas.topics import Topic
-from streams.log_reader import log_producer, send_all
 from streams.measure.state import MeasureState
 from streams.seals import reader as seal_log
 from streams.seals.reader import SealLog, find_anchors, read_seals

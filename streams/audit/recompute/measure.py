@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from eventlog.reader import LogRecord
 from schemas.codec import HEADER_BYTES, encode_like, kind_of_frame
 from schemas.rollouts import BarrierReached, RolloutFinished, TaskMeasured
 from schemas.seals import PartitionSealed
@@ -22,7 +23,6 @@ from streams.audit.quick_seal import seal_header
 from streams.audit.quick_view import ViewWriter, view_header
 from streams.audit.verify.grammar import count_of
 from streams.errors import OffsetGapError
-from streams.log_reader import LogRecord
 from streams.measure.fold import evolve, skip
 from streams.measure.state import Evolved, MeasureState
 

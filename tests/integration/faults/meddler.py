@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from aiokafka import AIOKafkaProducer
 
+from eventlog.reader import LogTail, log_producer, send
 from schemas.codec import decode, encode
 from schemas.rollouts import RolloutFinished, Slot
 from schemas.topics import Topic
-from streams.log_reader import LogTail, log_producer, send
 from tests.integration.faults.schedule import REPEAT, RERUN, Schedule
 
 EXECUTION = "again"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from eventlog.reader import log_producer, send
 from rods.brokers.embedded import EmbeddedBroker
 from rods.brokers.kafka import KafkaBroker
 from rods.brokers.topics_file import TOPICS_FILE
@@ -16,7 +17,6 @@ from schemas.codec import encode
 from schemas.envelope import stamp
 from schemas.epochs import EpochOpened
 from schemas.topics import Topic
-from streams.log_reader import log_producer, send
 
 RUNNER = CliRunner()
 

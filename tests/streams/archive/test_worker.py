@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from eventlog.reader import LogError, log_producer, send_all
 from rods.brokers.embedded import EmbeddedBroker, create_topics
 from schemas.topics import Topic
 from streams.archive.errors import ArchiveError
 from streams.archive.read import archived_partitions, read_archive, read_partition
 from streams.archive.worker import ArchiveSettings, archive_until
-from streams.log_reader import LogError, log_producer, send_all
 
 ROOT = Path(__file__).resolve().parents[3]
 WORKER = (

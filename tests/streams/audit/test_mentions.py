@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from eventlog.reader import LogRecord
 from schemas.codec import decode, encode
 from schemas.errors import SchemaError
 from schemas.pool import TaskRegistered, VariantVerified
@@ -16,7 +17,6 @@ from streams.audit.load.source import ArchiveSource, LogSource
 from streams.audit.mentions import Mentions
 from streams.audit.quick_seal import GroupReader
 from streams.audit.trace import lineage
-from streams.log_reader import LogRecord
 from tests.streams.audit.forge import GOLDEN, places
 from tests.streams.audit.test_quick import RandomLog, folded
 

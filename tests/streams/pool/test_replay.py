@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from eventlog.reader import LogRecord
 from schemas.codec import encode
 from schemas.envelope import stamp
 from schemas.pool import TaskInjected
 from schemas.topics import Topic
-from streams.log_reader import LogRecord
 from streams.pool import replay
 from streams.pool.replay import ReplayedPool, replay_pools
 from tests.streams.pool.build import (

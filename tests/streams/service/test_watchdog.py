@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
+from eventlog.reader import Place
 from streams.errors import BlockedLoopError, StuckConsumerError
-from streams.log_reader import Place
 from streams.service.watchdog import Beats, LoopWatchdog, PositionWatchdog, Progress
 
 HERE: Place = ("rods.rollouts", 0)

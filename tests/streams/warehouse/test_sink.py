@@ -14,6 +14,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from eventlog.reader import log_producer, send, send_all
 from rods.brokers.embedded import EmbeddedBroker, create_topics
 from schemas.catalogue import EVENT_TYPES
 from schemas.codec import MAGIC, encode
@@ -23,7 +24,6 @@ from schemas.pool import PoolMaterialized
 from schemas.rollouts import TaskMeasured
 from schemas.rules import LearnerRules, Rules
 from schemas.topics import KINDS, Topic
-from streams.log_reader import log_producer, send, send_all
 from streams.warehouse.dashboard import Dashboard
 from streams.warehouse.errors import WarehouseError
 from streams.warehouse.panels import EVALUATION, PANELS, Chart

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import OffsetOutOfRangeError
 
-from schemas.connection import Broker, client_options
+from eventlog.connection import Broker, client_options
 
 MAX_RECORD_BYTES = 8 * 1024 * 1024
 MAX_REQUEST_BYTES = MAX_RECORD_BYTES + 64 * 1024

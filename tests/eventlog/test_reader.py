@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from eventlog.reader import LogError, LogTail, end_offsets, log_producer, read_all, send, send_all
 from rods.brokers.embedded import EmbeddedBroker, create_topics
 from schemas.topics import Topic
-from streams.log_reader import LogError, LogTail, end_offsets, log_producer, read_all, send, send_all
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ async def test_an_offset_that_the_broker_does_not_have_stops_the_reader(broker: 
 async def test_a_broker_that_takes_calls_and_answers_none_ends_the_question_for_the_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("streams.log_reader.STUCK_SECONDS", 0.2)
+    monkeypatch.setattr("eventlog.reader.STUCK_SECONDS", 0.2)
     silent = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
     async with silent:
         address = f"127.0.0.1:{silent.sockets[0].getsockname()[1]}"
