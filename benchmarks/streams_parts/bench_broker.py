@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from aiokafka import AIOKafkaProducer
 
 from benchmarks.streams_parts.load import Load, steps
-from eventlog.reader import log_producer
+from eventlog.client import log_producer
 from rods.brokers.embedded import create_topics
 from schemas.codec import encode
 from schemas.topics import Topic

@@ -9,7 +9,8 @@ from aiokafka import AIOKafkaProducer
 
 from benchmarks.streams_parts.latency import service
 from benchmarks.streams_parts.load import Load, steps
-from eventlog.reader import LogTail, log_producer
+from eventlog.client import log_producer
+from eventlog.reader import LogTail
 from rods.brokers.embedded import create_topics
 from schemas.codec import decode, encode, kind_of_frame
 from schemas.rollouts import BarrierReached, RolloutFinished

@@ -13,7 +13,8 @@ from enum import StrEnum
 
 from aiokafka.errors import KafkaError
 
-from eventlog.reader import log_producer, read_all
+from eventlog.client import log_producer
+from eventlog.reader import read_all
 from rods.brokers.connection import connection_of, tried
 from rods.brokers.topic_admin import TopicAdmin
 from rods.errors import UserError

@@ -7,7 +7,8 @@ import asyncio
 import logging
 
 from eventlog.connection import Broker
-from eventlog.reader import LogRecord, LogTail, Place
+from eventlog.reader import LogRecord, LogTail
+from eventlog.standstill import Place
 from rods.reports.summary import SummaryFold
 from schemas.codec import decode
 from schemas.errors import SchemaError

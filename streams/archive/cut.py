@@ -15,7 +15,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from eventlog.connection import Broker
-from eventlog.reader import Place, end_offsets
+from eventlog.reader import end_offsets
+from eventlog.standstill import Place
 from schemas.rules import canonical_json
 from schemas.topics import DOWNSTREAM_FIRST, Topic
 from streams.archive.durable import sync

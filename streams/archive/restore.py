@@ -14,8 +14,9 @@ from typing import Any
 
 from aiokafka.errors import KafkaError
 
+from eventlog.client import log_producer
 from eventlog.connection import Broker
-from eventlog.reader import LogRecord, end_offsets, log_producer
+from eventlog.reader import LogRecord, end_offsets
 from schemas.topics import Topic
 from streams.archive.cut import Cut
 from streams.archive.errors import ArchiveError

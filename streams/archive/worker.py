@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eventlog.connection import Broker
-from eventlog.reader import LogRecord, LogTail, Place
+from eventlog.reader import LogRecord, LogTail
+from eventlog.standstill import Place
 from schemas.codec import AVRO_FOLDER
 from schemas.topics import Topic
 from streams.archive.durable import make_folder, sync, write_durably

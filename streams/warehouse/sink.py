@@ -13,7 +13,8 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 from eventlog.connection import Broker
-from eventlog.reader import LogRecord, LogTail, Place
+from eventlog.reader import LogRecord, LogTail
+from eventlog.standstill import Place
 from schemas.errors import UnknownFingerprintError
 from schemas.topics import Topic
 from streams.warehouse.dashboard import Dashboard

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import clickhouse_connect
 
-from eventlog.reader import Place
+from eventlog.standstill import Place
 from schemas.topics import Topic
 from streams.warehouse.errors import WarehouseError
 from streams.warehouse.tables import Row, Table, table_of

@@ -11,7 +11,10 @@ from typing import Any
 
 from aiokafka import AIOKafkaProducer
 
-from eventlog.reader import LogTail, Place, log_producer, read_all, send
+from eventlog.client import log_producer
+from eventlog.reader import LogTail, read_all
+from eventlog.standstill import Place
+from eventlog.writer import send
 from schemas.codec import decode, encode
 from schemas.envelope import Envelope, Producer, derive
 from schemas.identity import content_digest, digest, trajectory_digest, variant_id

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from eventlog.client import log_producer
 from eventlog.connection import Mechanism, Security
-from eventlog.reader import log_producer, read_all, send
+from eventlog.reader import read_all
+from eventlog.writer import send
 from rods.brokers.connection import connection_of, tried
 from rods.brokers.embedded import create_topics
 from rods.errors import UserError

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from eventlog.reader import LogError, log_producer, send
+from eventlog.client import log_producer
+from eventlog.errors import LogError
+from eventlog.writer import send
 from learner.errors import SupersededError
 from learner.log import LearnerLog, Write
 from rods.brokers.embedded import EmbeddedBroker, create_topics

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eventlog.reader import Place as NamedPlace
+from eventlog.standstill import Place as NamedPlace
 from learner.controller import Learner, Provenance
 from learner.errors import SupersededError
 from learner.log import Fold, LearnerLog, Write

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple, Protocol
 from aiokafka.errors import KafkaError
 
 from eventlog.connection import Broker
-from eventlog.reader import LogError, LogRecord, LogTail, end_offsets
+from eventlog.errors import LogError
+from eventlog.reader import LogRecord, LogTail, end_offsets
 from schemas.codec import decode
 from schemas.errors import UndecodableError, UnknownFingerprintError
 from schemas.topics import DOWNSTREAM_FIRST, Topic

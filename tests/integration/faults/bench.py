@@ -14,7 +14,8 @@ from typing import Any
 import psutil
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
-from eventlog.reader import LogRecord, LogTail, end_offsets, log_producer, read_all
+from eventlog.client import log_producer
+from eventlog.reader import LogRecord, LogTail, end_offsets, read_all
 from rods.brokers.embedded import create_topics
 from rods.errors import UserError
 from rods.supervise import RestartLimits, Supervisor, WorkerSpec

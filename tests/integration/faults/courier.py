@@ -4,7 +4,9 @@ from collections import defaultdict
 
 from aiokafka import AIOKafkaProducer
 
-from eventlog.reader import LogRecord, LogTail, log_producer, send
+from eventlog.client import log_producer
+from eventlog.reader import LogRecord, LogTail
+from eventlog.writer import send
 from schemas.codec import decode
 from schemas.rollouts import BarrierReached, RolloutFinished
 from schemas.topics import Topic

@@ -8,7 +8,9 @@ from dataclasses import replace
 
 from aiokafka import AIOKafkaProducer
 
-from eventlog.reader import LogTail, log_producer, send
+from eventlog.client import log_producer
+from eventlog.reader import LogTail
+from eventlog.writer import send
 from schemas.codec import decode, encode
 from schemas.rollouts import RolloutFinished, Slot
 from schemas.topics import Topic

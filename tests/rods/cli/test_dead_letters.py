@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from eventlog.client import log_producer
 from eventlog.dead_letters import refusal, refused_bytes
-from eventlog.reader import log_producer, read_all, send
+from eventlog.reader import read_all
+from eventlog.writer import send
 from rods.brokers.dead_letters import Fate, fate_of
 from rods.brokers.embedded import EmbeddedBroker, create_topics
 from rods.cli.main import app

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from eventlog.reader import log_producer, send
+from eventlog.client import log_producer
+from eventlog.writer import send
 from rods.brokers.embedded import EmbeddedBroker
 from rods.brokers.kafka import KafkaBroker
 from rods.brokers.topics_file import TOPICS_FILE

@@ -13,7 +13,8 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
-from eventlog.reader import LogRecord, log_producer, read_all
+from eventlog.client import log_producer
+from eventlog.reader import LogRecord, read_all
 from rods.brokers import kafka as kafka_broker
 from rods.brokers.embedded import create_topics
 from rods.brokers.kafka import KafkaBroker, broker_properties

@@ -14,7 +14,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from eventlog.reader import log_producer, send, send_all
+from eventlog.client import log_producer
+from eventlog.writer import send
 from rods.brokers.embedded import EmbeddedBroker, create_topics
 from schemas.catalogue import EVENT_TYPES
 from schemas.codec import MAGIC, encode
@@ -31,6 +32,7 @@ from streams.warehouse.sink import WarehouseSettings, sink_until
 from streams.warehouse.store import Warehouse
 from streams.warehouse.tables import table_of
 from tests.golden import events
+from tests.log_writing import send_all
 
 ROOT = Path(__file__).resolve().parents[3]
 WORKER = (

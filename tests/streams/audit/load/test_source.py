@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from eventlog.reader import log_producer
+from eventlog.client import log_producer
 from rods.brokers.embedded import EmbeddedBroker, create_topics
 from rods.cli.main import app
 from rods.errors import UserError

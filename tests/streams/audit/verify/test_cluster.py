@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from eventlog.reader import LogRecord, log_producer
+from eventlog.client import log_producer
+from eventlog.reader import LogRecord
 from rods.brokers.embedded import EmbeddedBroker, create_topics
 from rods.cli.main import app
 from rods.errors import UserError
