@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from eventlog.reader import LogRecord
 from schemas.codec import encode
 from schemas.envelope import Producer, stamp
 from schemas.epochs import EpochClosed, EpochOpened, LearnerStarted
@@ -21,7 +22,6 @@ from schemas.task import TaskDefinition, Turn
 from schemas.topics import Topic, partition_of
 from streams.archive.partition import PartitionArchive
 from streams.archive.worker import keep_schemas
-from streams.log_reader import LogRecord
 from streams.measure import fold as measure
 from streams.measure.state import MeasureState
 from streams.pool.decide import decide_boundary

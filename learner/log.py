@@ -12,12 +12,14 @@ from typing import Any
 
 from aiokafka import AIOKafkaProducer
 
+from eventlog.client import log_producer
+from eventlog.connection import Broker
+from eventlog.reader import LogRecord, LogTail, end_offsets
+from eventlog.standstill import Place
 from schemas.codec import decode, encode
-from schemas.connection import Broker
 from schemas.envelope import Event, Producer, stamp
 from schemas.errors import UndecodableError
 from schemas.topics import Topic
-from streams.log_reader import LogRecord, LogTail, Place, end_offsets, log_producer
 
 logger = logging.getLogger(__name__)
 

@@ -8,11 +8,12 @@ import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from producers.standstill import beating, end_blocked
+from eventlog.standstill import loop_watched
 
 logger = logging.getLogger(__name__)
 
 GRACE_SECONDS = 4.0
+EXIT_BLOCKED = 70
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -46,7 +47,7 @@ async def _main(work: Callable[[], Awaitable[None]]) -> bool:
     for number in _SIGNALS:
         loop.add_signal_handler(number, on_signal)
     try:
-        with beating(end_blocked), suppress(asyncio.CancelledError):
+        with loop_watched(_end_blocked), suppress(asyncio.CancelledError):
             await task
     except BaseExceptionGroup as group:
         if not signalled:
@@ -64,3 +65,10 @@ def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
 def _end_process() -> None:
     logging.shutdown()
     os._exit(0)
+
+
+def _end_blocked(error: Exception) -> None:
+    """Ends the process at once, to be started again."""
+    logger.critical("the worker ends: %s", error)
+    logging.shutdown()
+    os._exit(EXIT_BLOCKED)

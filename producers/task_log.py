@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from eventlog.connection import Broker
+from eventlog.follower import PartitionFollower
 from producers.errors import PoolBehindError, TaskUnknownError
-from producers.log import PartitionFollower
-from schemas.connection import Broker
 from schemas.epochs import LearnerStarted
 from schemas.identity import content_digest
 from schemas.pool import PoolMaterialized, SeedSettled, TaskRegistered, VariantVerified
@@ -83,7 +83,7 @@ class TaskLog:
     def __init__(self, broker: Broker, prefix: str, wait_seconds: float = 60.0) -> None:
         self._wait_seconds = wait_seconds
         self._index = TaskIndex()
-        self._follower = PartitionFollower(broker, Topic.POOL.named(prefix), 0, self._index.apply)
+        self._follower = PartitionFollower(broker, Topic.POOL.named(prefix), self._index.apply)
 
     @asynccontextmanager
     async def following(self) -> AsyncIterator["TaskLog"]:

@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from eventlog.connection import Connection
 from rods.brokers.checks import examine_broker
 from rods.brokers.connection import connection_of, try_connection
 from rods.brokers.embedded import EmbeddedBroker
@@ -13,7 +14,6 @@ from rods.errors import UserError
 from rods.finding import Finding, Health
 from rods.settings import EMBEDDED, KAFKA, Settings
 from rods.task_sets import task_sets
-from schemas.connection import Connection
 
 
 def examine(settings: Settings) -> list[Finding]:

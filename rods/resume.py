@@ -17,6 +17,7 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from pydantic import ValidationError
 
+from eventlog.connection import Connection, client_options
 from learner.checkpoint_files import check_checkpoint, saved_checkpoints
 from learner.cuts import record_pending, step_of, write_pending
 from learner.errors import CheckpointError
@@ -27,7 +28,6 @@ from rods.run_folder import RunFolder
 from rods.settings import EMBEDDED, KAFKA, Settings, read_resolved
 from rods.wiring import warehouse_dsn
 from schemas.codec import decode
-from schemas.connection import Connection, client_options
 from schemas.epochs import EpochClosed
 from schemas.errors import UndecodableError
 from schemas.topics import Topic

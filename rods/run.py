@@ -18,6 +18,7 @@ from enum import StrEnum
 from functools import partial
 from typing import Any
 
+from eventlog.reader import read_all
 from rods.brokers.connection import connection_of, try_connection
 from rods.brokers.embedded import EmbeddedBroker, create_topics
 from rods.brokers.kafka import KafkaBroker, find_kafka
@@ -36,7 +37,6 @@ from rods.task_sets import sourced_rules, task_sets
 from rods.wiring import worker_specs
 from schemas.codec import decode
 from schemas.topics import Topic
-from streams.log_reader import read_all
 
 STOP_SECONDS = 5.0
 FINISH_SECONDS = 120.0

@@ -21,8 +21,8 @@ from pydantic_settings import (
     SettingsError,
 )
 
+from eventlog.connection import Mechanism, Security
 from rods.errors import UserError
-from schemas.connection import Mechanism, Security
 from schemas.rules import Rules
 from schemas.topics import DEFAULT_PREFIX
 from schemas.wrong_setting import name_of, wrong_setting

@@ -29,17 +29,3 @@ class LogBehindError(StreamError):
             f"{topic}/{partition} ends at offset {end} and its seals cover it up to {sealed}: "
             "the topic must be restored from the archive"
         )
-
-
-class BlockedLoopError(StreamError):
-    """Something held the event loop."""
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__(f"the event loop was blocked for more than {seconds:g} s")
-
-
-class StuckConsumerError(StreamError):
-    """The log has more, and it does not arrive."""
-
-    def __init__(self, what: str, seconds: float) -> None:
-        super().__init__(f"{what} did not move for {seconds:g} s though the log has more")

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("schemas", "producers", "streams", "learner", "rods")
+PACKAGES = ("schemas", "eventlog", "producers", "streams", "learner", "rods")
 MODULES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 
 PURE = (
     "schemas/catalogue.py",
-    "schemas/connection.py",
+    "eventlog/connection.py",
     "schemas/conversation.py",
     "schemas/derive.py",
     "schemas/envelope.py",

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from aiokafka import AIOKafkaProducer
 
 from benchmarks.streams_parts.load import Load, steps
+from eventlog.client import log_producer
 from rods.brokers.embedded import create_topics
 from schemas.codec import encode
 from schemas.topics import Topic
-from streams.log_reader import log_producer
 
 BATCH_BYTES = 512 * 1024
 

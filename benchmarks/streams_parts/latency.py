@@ -14,12 +14,13 @@ from typing import Any
 from aiokafka import AIOKafkaProducer
 
 from benchmarks.streams_parts.load import step_events
+from eventlog.client import log_producer
+from eventlog.reader import LogTail
 from rods.brokers.embedded import create_topics
 from schemas.codec import decode, encode, kind_of_frame
 from schemas.rollouts import RolloutFinished
 from schemas.seals import SelectionClosed
 from schemas.topics import Topic
-from streams.log_reader import LogTail, log_producer
 
 WARM_STEPS = 20
 

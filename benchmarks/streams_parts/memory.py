@@ -9,12 +9,13 @@ from aiokafka import AIOKafkaProducer
 
 from benchmarks.streams_parts.latency import service
 from benchmarks.streams_parts.load import Load, steps
+from eventlog.client import log_producer
+from eventlog.reader import LogTail
 from rods.brokers.embedded import create_topics
 from schemas.codec import decode, encode, kind_of_frame
 from schemas.rollouts import BarrierReached, RolloutFinished
 from schemas.seals import SelectionClosed
 from schemas.topics import Topic
-from streams.log_reader import LogTail, log_producer
 
 OPEN_STEPS = 2
 STEP_SECONDS = 60.0

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.streams_parts.load import step_events
+from eventlog.client import log_producer
+from eventlog.writer import Outgoing, write
 from rods.brokers.embedded import EmbeddedBroker, create_topics
 from schemas.codec import encode
 from schemas.rollouts import BarrierReached
 from schemas.seals import PartitionSealed
 from schemas.topics import Topic
-from streams.log_reader import log_producer, send_all
 from streams.measure.fold import evolve as measure
 from streams.measure.state import MeasureState
 from streams.seals.reader import read_seals
@@ -70,7 +71,8 @@ async def measured(steps: int, groups: int, epoch: int) -> dict[str, float]:
         await create_topics(broker.address, settings.prefix, PARTITIONS)
         topic = Topic.SEALS.named(settings.prefix)
         async with log_producer(broker.address) as producer:
-            offsets = await send_all(producer, topic, 0, (("run", value) for value in log(steps, groups, epoch)))
+            events = (Outgoing(topic, 0, b"run", value) for value in log(steps, groups, epoch))
+            offsets = await write(producer, events)
         end = offsets[-1] + 1
         found = {"steps": float(steps), "messages": float(end)}
         for name, since in (("measure", None), ("measure_and_select", end), ("everything_asked_for_again", 0)):

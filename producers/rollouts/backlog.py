@@ -9,7 +9,7 @@ be committed is kept in `TakenOffsets`.
 from dataclasses import dataclass
 from typing import Any
 
-from producers.offsets import TakenOffsets
+from eventlog.offsets import TakenOffsets
 from schemas.epochs import LearnerStarted
 from schemas.rollouts import GroupRequested, Purpose
 

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from producers.log import PartitionFollower
-from schemas.connection import Broker
+from eventlog.connection import Broker
+from eventlog.follower import PartitionFollower
 from schemas.epochs import EpochOpened, LearnerStarted, PolicyPublished
 from schemas.rules import RolloutRules, Rules
 from schemas.topics import Topic
@@ -66,7 +66,7 @@ class PolicyLog:
 
     def __init__(self, broker: Broker, prefix: str) -> None:
         self.index = PolicyIndex()
-        self._follower = PartitionFollower(broker, Topic.EPOCHS.named(prefix), 0, self.index.apply)
+        self._follower = PartitionFollower(broker, Topic.EPOCHS.named(prefix), self.index.apply)
 
     @asynccontextmanager
     async def following(self) -> AsyncIterator["PolicyLog"]:

@@ -19,18 +19,21 @@ from typing import Any
 
 from aiokafka import AIOKafkaProducer
 
+from eventlog.client import log_producer
+from eventlog.connection import Broker
+from eventlog.dead_letters import refuse
+from eventlog.member import GroupMember
+from eventlog.offsets import TakenOffsets
+from eventlog.reader import readable
+from eventlog.writer import Outgoing, write
 from producers.environments.sources import source_named
 from producers.errors import PoolBehindError, TaskUnknownError
-from producers.log import Outgoing, open_producer, publish, readable, refuse
-from producers.membership import Membership
-from producers.offsets import TakenOffsets
 from producers.process import run_until_signalled
 from producers.rollouts.backlog import Assigned, Backlog
 from producers.rollouts.policy_log import PolicyLog
 from producers.rollouts.runner import SCRIPTED, Delivery, GroupRunner, GroupTask, Weights, failed, policy_maker
 from producers.task_log import TaskLog
 from producers.work_thread import WorkThread
-from schemas.connection import Broker
 from schemas.rollouts import FailureReason
 from schemas.rules import RolloutRules
 from schemas.topics import Topic
@@ -61,7 +64,7 @@ class RolloutWorkerSettings:
 
 def run_rollout_worker(settings: RolloutWorkerSettings) -> None:
     """Works until the process is told to end (SIGTERM, SIGINT). Blocks. Raises TaskSourceError, PolicyFolderError,
-    ProducerError, UnknownFingerprintError or KafkaError where it cannot go on."""
+    ProducerError, LogError, UnknownFingerprintError or KafkaError where it cannot go on."""
     source = source_named(settings.source)
     thread = WorkThread("rollouts")
     runner = GroupRunner(source, policy_maker(settings.policy, settings.threads), settings.attempts_at_once)
@@ -88,9 +91,9 @@ class _Worker:
             tasks = TaskLog(settings.broker, settings.prefix, settings.wait_seconds)
             await stack.enter_async_context(policies.following())
             await stack.enter_async_context(tasks.following())
-            producer = await stack.enter_async_context(open_producer(settings.broker))
+            producer = await stack.enter_async_context(log_producer(settings.broker))
             assignments = Topic.ASSIGNMENTS.named(settings.prefix)
-            member = Membership(settings.broker, f"{settings.prefix}rollouts", assignments, self.offsets)
+            member = GroupMember(settings.broker, f"{settings.prefix}rollouts", assignments, self.offsets)
             await stack.enter_async_context(member)
             loops = await stack.enter_async_context(asyncio.TaskGroup())
             deliveries = _Deliveries(producer, settings.prefix, self.backlog)
@@ -99,7 +102,7 @@ class _Worker:
             loops.create_task(self._rounds(_Rounds(self, policies, tasks, deliveries), member))
             loops.create_task(member.commit_regularly())
 
-    async def _intake(self, member: Membership, producer: AIOKafkaProducer) -> None:
+    async def _intake(self, member: GroupMember, producer: AIOKafkaProducer) -> None:
         while True:
             if len(self.backlog) >= self.settings.backlog:
                 await asyncio.sleep(_FULL_SECONDS)
@@ -119,7 +122,7 @@ class _Worker:
             self.run_id = event.envelope.run_id
         self.backlog.read(partition, record.offset, event)
 
-    async def _rounds(self, rounds: "_Rounds", member: Membership) -> None:
+    async def _rounds(self, rounds: "_Rounds", member: GroupMember) -> None:
         while True:
             batch = self.backlog.batch(self.settings.max_batch_groups)
             if batch:
@@ -198,8 +201,8 @@ class _Deliveries:
 
     async def write(self, delivery: Delivery) -> None:
         trajectories = [self._out(Topic.TRAJECTORIES, delivery, data) for data in delivery.recording.trajectories]
-        await publish(self.producer, trajectories)
-        await publish(self.producer, [self._out(Topic.ROLLOUTS, delivery, delivery.recording.finished)])
+        await write(self.producer, trajectories)
+        await write(self.producer, [self._out(Topic.ROLLOUTS, delivery, delivery.recording.finished)])
         self.backlog.done(delivery.assigned)
 
     def _out(self, topic: Topic, delivery: Delivery, value: bytes) -> Outgoing:

@@ -18,12 +18,16 @@ from typing import Any
 from aiokafka import AIOKafkaProducer
 from pydantic import ValidationError
 
+from eventlog.client import log_producer
+from eventlog.connection import Broker
+from eventlog.dead_letters import refuse
+from eventlog.member import GroupMember
+from eventlog.offsets import TakenOffsets
+from eventlog.reader import readable
+from eventlog.writer import Outgoing, write
 from producers.environments.port import TaskSource
 from producers.environments.sources import source_named
 from producers.errors import PoolBehindError, TaskUnknownError
-from producers.log import Outgoing, open_producer, publish, readable, refuse
-from producers.membership import Membership
-from producers.offsets import TakenOffsets
 from producers.process import run_until_signalled
 from producers.synthesis.backend import Backend
 from producers.synthesis.pipeline import SeedTask, SynthesisOutcome, synthesise
@@ -31,7 +35,6 @@ from producers.synthesis.recording import SeedRecording, record, record_error
 from producers.synthesis.rules_backend import RulesBackend
 from producers.task_log import TaskLog
 from producers.work_thread import WorkThread
-from schemas.connection import Broker
 from schemas.rules import Rules
 from schemas.seals import BoundarySeedSelected
 from schemas.task import TaskDefinition
@@ -51,7 +54,7 @@ class SynthesisWorkerSettings:
 
 def run_synthesis_worker(settings: SynthesisWorkerSettings) -> None:
     """Works until the process is told to end (SIGTERM, SIGINT). Blocks. Raises TaskSourceError, ProducerError,
-    UnknownFingerprintError or KafkaError where it cannot go on."""
+    LogError, UnknownFingerprintError or KafkaError where it cannot go on."""
     thread = WorkThread("synthesis")
     worker = _Worker(settings, thread, source_named(settings.source), RulesBackend())
     run_until_signalled(worker.run, lambda: thread.busy)
@@ -70,13 +73,13 @@ class _Worker:
         settings = self.settings
         async with AsyncExitStack() as stack:
             tasks = await stack.enter_async_context(TaskLog(settings.broker, settings.prefix).following())
-            producer = await stack.enter_async_context(open_producer(settings.broker))
+            producer = await stack.enter_async_context(log_producer(settings.broker))
             seeds = Topic.SEEDS.named(settings.prefix)
-            member = Membership(settings.broker, f"{settings.prefix}synthesis", seeds, self.offsets)
+            member = GroupMember(settings.broker, f"{settings.prefix}synthesis", seeds, self.offsets)
             await stack.enter_async_context(member)
             await self._work(member, producer, tasks)
 
-    async def _work(self, member: Membership, producer: AIOKafkaProducer, tasks: TaskLog) -> None:
+    async def _work(self, member: GroupMember, producer: AIOKafkaProducer, tasks: TaskLog) -> None:
         while True:
             polled = await member.poll(max_records=1)
             for partition, records in polled.items():
@@ -123,7 +126,7 @@ class _Worker:
         synthesis, pool = Topic.SYNTHESIS.named(self.settings.prefix), Topic.POOL.named(self.settings.prefix)
         task, run = seed.task.encode(), seed.envelope.run_id.encode()
         await asyncio.gather(
-            publish(producer, [Outgoing(synthesis, partition, task, value) for value in recording.story]),
-            publish(producer, [Outgoing(pool, 0, run, value) for value in recording.variants]),
+            write(producer, [Outgoing(synthesis, partition, task, value) for value in recording.story]),
+            write(producer, [Outgoing(pool, 0, run, value) for value in recording.variants]),
         )
-        await publish(producer, [Outgoing(pool, 0, run, recording.settled)])
+        await write(producer, [Outgoing(pool, 0, run, recording.settled)])

@@ -14,15 +14,18 @@ from aiokafka.conn import create_conn
 from aiokafka.errors import KafkaError
 from aiokafka.protocol.admin import ApiVersionRequest
 
+from eventlog.client import log_producer
+from eventlog.connection import Connection, client_options, security_options
+from eventlog.reader import end_offsets, read_all
+from eventlog.writer import send
 from rods.brokers.connection import parse_address
 from rods.brokers.topic_admin import TopicAdmin
 from rods.brokers.topics_file import TopicSpec, load_topics
 from rods.brokers.topics_plan import FoundTopic
 from rods.errors import UserError
 from rods.finding import Finding, Health
-from schemas.connection import Connection, client_options, security_options
+from schemas.codec import MAX_EVENT_BYTES
 from schemas.topics import Topic
-from streams.log_reader import MAX_RECORD_BYTES, end_offsets, log_producer, read_all, send
 
 JOIN_SECONDS = 1.5
 SESSION_SECONDS = 6.0
@@ -217,7 +220,7 @@ async def _config_access(scratch: _Scratch) -> Finding:
 
 
 async def _message_size(scratch: _Scratch) -> Finding:
-    value = bytes(MAX_RECORD_BYTES)
+    value = bytes(MAX_EVENT_BYTES)
     async with log_producer(scratch.connection) as producer:
         offset = await send(producer, scratch.name, 0, "k", value)
     async for record in read_all(scratch.connection, scratch.name, 0, start=offset):

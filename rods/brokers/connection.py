@@ -19,9 +19,9 @@ from aiokafka.errors import (
 )
 from aiokafka.protocol.metadata import MetadataRequest
 
+from eventlog.connection import Connection, security_options
 from rods.errors import UserError
 from rods.settings import PASSWORD_VARIABLE, ConnectionSettings, Settings
-from schemas.connection import Connection, security_options
 
 ANSWER_SECONDS = 5.0
 _PAUSE_SECONDS = 0.2

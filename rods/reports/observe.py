@@ -6,12 +6,13 @@ An observer decides nothing and never stops the pipeline; bytes that it cannot r
 import asyncio
 import logging
 
+from eventlog.connection import Broker
+from eventlog.reader import LogRecord, LogTail
+from eventlog.standstill import Place
 from rods.reports.summary import SummaryFold
 from schemas.codec import decode
-from schemas.connection import Broker
 from schemas.errors import SchemaError
 from schemas.topics import Topic
-from streams.log_reader import LogRecord, LogTail, Place
 
 logger = logging.getLogger(__name__)
 

@@ -14,14 +14,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from schemas.connection import Broker
+from eventlog.connection import Broker
+from eventlog.reader import end_offsets
+from eventlog.standstill import Place
 from schemas.rules import canonical_json
 from schemas.topics import DOWNSTREAM_FIRST, Topic
 from streams.archive.durable import sync
 from streams.archive.errors import ArchiveError
 from streams.archive.manifest import newest_entry
 from streams.archive.partition import partition_folder
-from streams.log_reader import Place, end_offsets
 
 CUTS = "cuts.jsonl"
 _LOCK = "cuts.lock"

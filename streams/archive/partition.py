@@ -4,12 +4,12 @@ import hashlib
 import os
 from pathlib import Path
 
+from eventlog.reader import LogRecord
 from schemas.topics import Topic
 from streams.archive.durable import make_folder, write_durably
 from streams.archive.errors import ArchiveError
 from streams.archive.manifest import Manifest, append, take_up
 from streams.archive.segment import Segment, encode_segment, segment_name
-from streams.log_reader import LogRecord
 
 _RECORD_OVERHEAD = 64
 

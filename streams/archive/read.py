@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from eventlog.reader import LogRecord
 from schemas.topics import Topic
 from streams.archive.errors import ArchiveError
 from streams.archive.manifest import read_manifest
 from streams.archive.partition import partition_folder
 from streams.archive.segment import Places, read_at, read_segment
-from streams.log_reader import LogRecord
 
 
 def archived_partitions(folder: Path, topic: Topic) -> list[int]:

@@ -14,14 +14,15 @@ from typing import Any
 
 from aiokafka.errors import KafkaError
 
-from schemas.connection import Broker
+from eventlog.client import log_producer
+from eventlog.connection import Broker
+from eventlog.reader import LogRecord, end_offsets
 from schemas.topics import Topic
 from streams.archive.cut import Cut
 from streams.archive.errors import ArchiveError
 from streams.archive.manifest import Manifest, read_manifest
 from streams.archive.partition import partition_folder
 from streams.archive.read import archived_partitions, read_partition
-from streams.log_reader import LogRecord, end_offsets, log_producer
 
 FILLER_HEADER = "rods.filler"
 _BATCH = 2_000

@@ -13,9 +13,9 @@ from typing import Any
 
 import fastavro
 
+from eventlog.reader import LogRecord
 from streams.archive.container import CODEC, MAX_SEGMENT_BYTES, PARSED, Container, open_container
 from streams.archive.errors import ArchiveError
-from streams.log_reader import LogRecord
 
 _SYNC_INTERVAL = 128 * 1024
 Places = Callable[[bytes], Iterable[int]]

@@ -17,13 +17,14 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
+from eventlog.connection import Broker
+from eventlog.reader import LogRecord, LogTail
+from eventlog.standstill import Place
 from schemas.codec import AVRO_FOLDER
-from schemas.connection import Broker
 from schemas.topics import Topic
 from streams.archive.durable import make_folder, sync, write_durably
 from streams.archive.errors import ArchiveError
 from streams.archive.partition import PartitionArchive
-from streams.log_reader import LogRecord, LogTail, Place
 
 _LOG = logging.getLogger(__name__)
 _POLL_SECONDS = 0.2

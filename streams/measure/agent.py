@@ -9,6 +9,7 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from typing import Any, NamedTuple
 
+from eventlog.dead_letters import refusal, refused_bytes, refused_event
 from schemas.codec import decode, encode
 from schemas.errors import UndecodableError, UnknownFingerprintError
 from schemas.topics import Topic
@@ -16,7 +17,6 @@ from streams.errors import OffsetGapError
 from streams.measure.fold import evolve, skip
 from streams.measure.sealing import Due, Sealing
 from streams.measure.state import Refusal
-from streams.service.dead_letters import refusal, refused_bytes, refused_event
 from streams.service.notices import Notice, Notify, silent
 from streams.service.outbox import Outbox
 from streams.service.session import Gate, MeasurePosition

@@ -10,12 +10,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from eventlog.reader import LogTail, read_all
 from schemas.codec import decode, kind_of_frame
 from schemas.errors import UndecodableError
 from schemas.seals import PartitionSealed
 from schemas.topics import Topic
 from streams.errors import OffsetGapError
-from streams.log_reader import LogTail, read_all
 from streams.measure.seal import identity
 from streams.measure.state import MeasureState
 from streams.seals.assembly import Identity

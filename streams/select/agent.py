@@ -8,11 +8,11 @@ import logging
 from collections.abc import Iterable
 from typing import Any
 
+from eventlog.dead_letters import refusal, refused_bytes
 from schemas.codec import decode
 from schemas.errors import UndecodableError, UnknownFingerprintError
 from schemas.topics import Topic
 from streams.select.fold import PlacedSeed, evolve, skip
-from streams.service.dead_letters import refusal, refused_bytes
 from streams.service.notices import Notice, Notify, silent
 from streams.service.outbox import Outbox
 from streams.service.session import Gate, SelectPosition

@@ -17,10 +17,11 @@ from typing import Any
 import faust
 from faust.types import TP
 
-from schemas.connection import connection_to
+from eventlog.connection import connection_to
+from eventlog.reader import end_offsets
+from eventlog.standstill import End, Place, PositionWatchdog, loop_watched
 from schemas.topics import Topic
 from streams.errors import StreamError
-from streams.log_reader import Place, end_offsets
 from streams.measure.agent import Arrived, MeasureAgent
 from streams.measure.sealing import Sealing
 from streams.seals.reader import read_seals
@@ -34,7 +35,6 @@ from streams.service.outbox import Outbox
 from streams.service.session import Gate, MeasurePosition, SelectPosition, Session
 from streams.service.settings import MAX_MESSAGE_BYTES, StreamsSettings
 from streams.service.transport import credentials, use_prompt_transport
-from streams.service.watchdog import LoopWatchdog, PositionWatchdog
 
 EXIT_RESTART = 70
 MAX_BATCH_BYTES = 512 * 1024
@@ -111,8 +111,13 @@ def _wire(app: faust.App, settings: StreamsSettings) -> None:
         app.task(_serving(app, settings, health))
     end = partial(_end, app)
     ends = partial(end_offsets, settings.broker)
-    app.task(LoopWatchdog(settings.blocked_seconds, end).watch)
+    app.task(partial(_watch_loop, settings.blocked_seconds, end))
     app.task(PositionWatchdog(settings.stuck_seconds, partial(_positions, gate, settings), ends, end).watch)
+
+
+async def _watch_loop(seconds: float, end: End) -> None:
+    with loop_watched(end, seconds):
+        await asyncio.Event().wait()
 
 
 def _start(app: faust.App, running: set[asyncio.Task[None]], coroutine: Coroutine[Any, Any, None]) -> None:

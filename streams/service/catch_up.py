@@ -8,12 +8,13 @@ from collections.abc import AsyncIterator, Collection
 from typing import NamedTuple
 
 from aiokafka import TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient
 
-from schemas.connection import client_options
+from eventlog.client import log_admin
+from eventlog.errors import LogError
+from eventlog.reader import LogRecord, end_offsets, read_all
+from eventlog.standstill import Place
 from schemas.topics import Topic
 from streams.errors import LogBehindError, OffsetGapError
-from streams.log_reader import LogError, LogRecord, Place, end_offsets, read_all
 from streams.service.settings import StreamsSettings
 
 
@@ -53,11 +54,7 @@ async def records(settings: StreamsSettings, partition: int, offsets: range) -> 
 
 
 async def _committed(settings: StreamsSettings, places: Collection[Place]) -> dict[Place, int]:
-    admin = AIOKafkaAdminClient(**client_options(settings.broker))
-    await admin.start()
-    try:
-        asked = [TopicPartition(*place) for place in places]
+    asked = [TopicPartition(*place) for place in places]
+    async with log_admin(settings.broker) as admin:
         found = await admin.list_consumer_group_offsets(settings.app_id, partitions=asked)
-    finally:
-        await admin.close()
     return {(tp.topic, tp.partition): max(0, found[tp].offset) if tp in found else 0 for tp in asked}

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from schemas.connection import Broker
+from eventlog.connection import Broker
 
 MAX_MESSAGE_BYTES = 8 * 1024 * 1024 + 64 * 1024
 

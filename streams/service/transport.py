@@ -16,7 +16,7 @@ from faust.auth import SASLCredentials, SSLCredentials
 from faust.transport.drivers import aiokafka as driver
 from mode.services import WaitResults
 
-from schemas.connection import Connection
+from eventlog.connection import Connection
 from streams.service.delivery import FULL_BUFFER_SECONDS, Delivery
 
 FETCH_WAIT_MS = 50

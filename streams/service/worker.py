@@ -5,10 +5,9 @@ import gc
 import logging
 
 import faust
-from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
-from schemas.connection import client_options
+from eventlog.client import log_admin
 from schemas.topics import Topic
 from streams.errors import StreamError
 from streams.service.app import build_app
@@ -76,13 +75,9 @@ async def _wrong_or_down(settings: StreamsSettings) -> list[str]:
 
 async def _wrong_topics(settings: StreamsSettings) -> list[str]:
     """The needed topics that are absent or have another number of partitions than theirs."""
-    admin = AIOKafkaAdminClient(**client_options(settings.broker))
-    await admin.start()
-    try:
-        names = {topic.named(settings.prefix): settings.partitions if topic.by_task else 1 for topic in _NEEDED}
+    names = {topic.named(settings.prefix): settings.partitions if topic.by_task else 1 for topic in _NEEDED}
+    async with log_admin(settings.broker) as admin:
         existing = [name for name in names if name in set(await admin.list_topics())]
         described = await admin.describe_topics(existing) if existing else []
-    finally:
-        await admin.close()
     found = {topic["topic"]: len(topic["partitions"]) for topic in described}
     return [name for name, partitions in names.items() if found.get(name) != partitions]

@@ -12,10 +12,11 @@ from collections import defaultdict
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
-from schemas.connection import Broker
+from eventlog.connection import Broker
+from eventlog.reader import LogRecord, LogTail
+from eventlog.standstill import Place
 from schemas.errors import UnknownFingerprintError
 from schemas.topics import Topic
-from streams.log_reader import LogRecord, LogTail, Place
 from streams.warehouse.dashboard import Dashboard
 from streams.warehouse.store import Warehouse
 from streams.warehouse.tables import Row, row_of, table_of

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 import clickhouse_connect
 
+from eventlog.standstill import Place
 from schemas.topics import Topic
-from streams.log_reader import Place
 from streams.warehouse.errors import WarehouseError
 from streams.warehouse.tables import Row, Table, table_of
 

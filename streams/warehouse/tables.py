@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from typing import Any, get_origin, get_type_hints
 
+from eventlog.reader import LogRecord
 from schemas.catalogue import BY_KIND
 from schemas.codec import decode
 from schemas.derive import Convert, encoder
@@ -19,7 +20,6 @@ from schemas.envelope import Envelope, Event
 from schemas.errors import UndecodableError
 from schemas.rules import canonical_json
 from schemas.topics import KINDS, Topic
-from streams.log_reader import LogRecord
 
 UNDECODABLE = "undecodable"
 _LATEST_MICROS = 4_102_444_800_000_000

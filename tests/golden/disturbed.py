@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from eventlog.reader import LogRecord
 from schemas.envelope import Producer, stamp
 from schemas.pool import SeedSettled, Settlement
 from schemas.seals import BoundarySeedSelected
@@ -18,7 +19,6 @@ from schemas.synthesis import StageFinished, VariantRejected
 from schemas.topics import Topic
 from streams.archive.partition import PartitionArchive
 from streams.archive.worker import keep_schemas
-from streams.log_reader import LogRecord
 from tests.simulation.log import Place
 from tests.simulation.outcomes import RUN
 from tests.simulation.schedule import schedule_of

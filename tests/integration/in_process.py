@@ -11,6 +11,10 @@ from typing import Any
 
 from aiokafka import AIOKafkaProducer
 
+from eventlog.client import log_producer
+from eventlog.reader import LogTail, read_all
+from eventlog.standstill import Place
+from eventlog.writer import send
 from schemas.codec import decode, encode
 from schemas.envelope import Envelope, Producer, derive
 from schemas.identity import content_digest, digest, trajectory_digest, variant_id
@@ -19,7 +23,6 @@ from schemas.rollouts import GroupRequested, RolloutFinished, Slot, SlotStatus, 
 from schemas.seals import BoundarySeedSelected
 from schemas.task import TaskDefinition, Turn
 from schemas.topics import Topic
-from streams.log_reader import LogTail, Place, log_producer, read_all, send
 from streams.measure import fold as measure
 from streams.measure.state import MeasureState
 from streams.pool.fold import evolve as evolve_pool

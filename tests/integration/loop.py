@@ -12,13 +12,13 @@ from typing import Any
 
 import psutil
 
+from eventlog.reader import LogRecord, LogTail
 from schemas.codec import decode
 from schemas.pool import PoolMaterialized
 from schemas.topics import Topic
 from streams.archive.read import read_archive
 from streams.audit.load.source import ArchiveSource
 from streams.audit.replay import ReplayOptions, replay
-from streams.log_reader import LogRecord, LogTail
 
 BRISK = (
     "rules.pool_tasks=48",

@@ -9,12 +9,12 @@ import psutil
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient
 
+from eventlog.reader import end_offsets
 from rods.brokers.kafka import KafkaBroker
 from schemas.seals import PartitionSealed
 from schemas.topics import Topic
 from streams.archive.restore import archived_partition_count
 from streams.archive.worker import places
-from streams.log_reader import end_offsets
 from tests.integration.kafka_nodes import cluster
 from tests.integration.loop import PATIENT, Loop, archived, digests, first
 

@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from eventlog.client import log_producer
+from eventlog.connection import Mechanism, Security
+from eventlog.reader import read_all
+from eventlog.writer import send
 from rods.brokers.connection import connection_of, tried
 from rods.brokers.embedded import create_topics
 from rods.errors import UserError
 from rods.settings import PASSWORD_VARIABLE, ConnectionSettings, Settings
-from schemas.connection import Mechanism, Security
-from streams.log_reader import log_producer, read_all, send
 from tests.integration.kafka_nodes import PASSWORD, USER, SecureBroker, secure_broker
 from tests.integration.loop import PATIENT, Loop, digests
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
+from eventlog.reader import LogTail
 from schemas.codec import decode
 from schemas.pool import SeedSettled, TaskInjected, TaskRetired
 from schemas.rollouts import BarrierReached, RolloutFinished, TrajectoryRecorded
 from schemas.seals import SelectionClosed
 from schemas.synthesis import StageFinished
 from schemas.topics import Topic
-from streams.log_reader import LogTail
 from tests.integration.loop import PATIENT, Loop, archived, audited, digests, first
 
 FLAGS = (*PATIENT, "--set", "rules.rollout.deadline_seconds=90")

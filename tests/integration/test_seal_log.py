@@ -6,16 +6,17 @@ from typing import Any
 
 import pytest
 
+from eventlog.client import log_producer
 from rods.brokers.embedded import EmbeddedBroker, create_topics
 from schemas.codec import encode
 from schemas.topics import Topic
-from streams.log_reader import log_producer, send_all
 from streams.measure.state import MeasureState
 from streams.seals import reader as seal_log
 from streams.seals.reader import SealLog, find_anchors, read_seals
 from streams.seals.recovery import Recovery
 from streams.select.fold import SelectState, evolve
 from streams.service.settings import StreamsSettings
+from tests.log_writing import send_all
 from tests.streams.rollout_log import barrier, expected, folded, result, seals
 
 PARTITIONS, STEPS = 2, 40

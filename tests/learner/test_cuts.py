@@ -2,11 +2,11 @@ from pathlib import Path
 
 import pytest
 
+from eventlog.reader import LogRecord
 from learner.cuts import PENDING, Cuts, Pending, cut_name, read_pending, record_pending, step_of, write_pending
 from schemas.topics import Topic
 from streams.archive.cut import read_cuts, record_cut
 from streams.archive.partition import PartitionArchive
-from streams.log_reader import LogRecord
 
 
 def test_a_cut_is_named_by_the_newest_checkpoint_of_its_step(tmp_path: Path) -> None:

@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 
+from eventlog.client import log_producer
+from eventlog.errors import LogError
+from eventlog.writer import send
 from learner.errors import SupersededError
 from learner.log import LearnerLog, Write
 from rods.brokers.embedded import EmbeddedBroker, create_topics
 from schemas.epochs import LearnerStarted, PolicyPublished
 from schemas.rollouts import TrajectoryRecorded
 from schemas.topics import Topic
-from streams.log_reader import LogError, log_producer, send
 
 N = 2
 

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from eventlog.client import log_producer
+from eventlog.reader import LogRecord
 from rods.brokers.embedded import EmbeddedBroker
 from rods.cli.run import run as run_command
 from rods.errors import UserError
@@ -20,7 +22,7 @@ from schemas.rules import Rules
 from schemas.topics import Topic
 from streams.archive.cut import record_cut
 from streams.archive.partition import PartitionArchive, partition_folder
-from streams.log_reader import LogRecord, log_producer, send_all
+from tests.log_writing import send_all
 
 
 def run_folder(path: Path, kind: str = "embedded", policy: str = "scripted", **changes: Any) -> RunFolder:

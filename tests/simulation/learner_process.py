@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eventlog.standstill import Place as NamedPlace
 from learner.controller import Learner, Provenance
 from learner.errors import SupersededError
 from learner.log import Fold, LearnerLog, Write
@@ -12,7 +13,6 @@ from schemas.envelope import Producer, stamp
 from schemas.errors import UnknownFingerprintError
 from schemas.rules import Rules
 from schemas.topics import Topic
-from streams.log_reader import Place as NamedPlace
 from tests.simulation.coroutines import Task, Turn, Until
 from tests.simulation.log import Place
 from tests.simulation.outcomes import RUN

@@ -14,10 +14,10 @@ import streams.measure.agent
 import streams.measure.seal
 import streams.seals.reader
 import streams.select.agent
+from eventlog.dead_letters import refusal
 from schemas import codec
 from schemas.errors import UndecodableError, UnknownFingerprintError
 from schemas.pool import EventRefused
-from streams.service.dead_letters import refusal
 
 Patch = tuple[Any, str, Any]
 

@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from eventlog.reader import LogRecord
 from schemas.codec import kind_of_frame, plain_record
 from schemas.topics import Topic
 from streams.archive.errors import ArchiveError
@@ -26,7 +27,6 @@ from streams.audit.collector import uncollected
 from streams.audit.errors import AuditError
 from streams.audit.load.column_sets import COLUMN_SETS, FORMAT, ColumnSet
 from streams.audit.load.source import ArchiveSource, LogSource
-from streams.log_reader import LogRecord
 
 _SEGMENT, _FORMAT = b"rods.segment", b"rods.columns"
 _ROWS_IN_MEMORY = 50_000

@@ -15,8 +15,10 @@ from typing import Any, NamedTuple, Protocol
 
 from aiokafka.errors import KafkaError
 
+from eventlog.connection import Broker
+from eventlog.errors import LogError
+from eventlog.reader import LogRecord, LogTail, end_offsets
 from schemas.codec import decode
-from schemas.connection import Broker
 from schemas.errors import UndecodableError, UnknownFingerprintError
 from schemas.topics import DOWNSTREAM_FIRST, Topic
 from streams.archive.errors import ArchiveError
@@ -25,7 +27,6 @@ from streams.archive.partition import partition_folder
 from streams.archive.read import archived_partitions, read_partition, read_partition_at
 from streams.archive.segment import Places
 from streams.audit.errors import AuditError
-from streams.log_reader import LogError, LogRecord, LogTail, end_offsets
 
 _BATCHES_AHEAD = 4
 
@@ -215,7 +216,7 @@ def topic_events(source: LogSource, topic: Topic) -> Iterator[tuple[int, Placed]
 async def _ends(broker: Broker, prefix: str) -> dict[tuple[str, int], int]:
     from aiokafka import AIOKafkaConsumer
 
-    from schemas.connection import client_options
+    from eventlog.connection import client_options
 
     found: dict[tuple[str, int], int] = {}
     try:

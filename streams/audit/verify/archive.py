@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from eventlog.reader import LogRecord
 from schemas.codec import AVRO_FOLDER
 from schemas.topics import Topic
 from streams.archive.cut import CUTS, Cut, cut_of, place_name
@@ -39,7 +40,6 @@ from streams.audit.verify.payload import PayloadCounts, compare_payloads
 from streams.audit.verify.record import Counts
 from streams.audit.verify.segment import SegmentFindings, SegmentJob, verify_segment
 from streams.audit.verify.set_aside import SetAsideCount, verify_set_aside
-from streams.log_reader import LogRecord
 
 _PARALLEL_FROM_BYTES = 4 * 1024 * 1024
 _CHUNK_BYTES = 2 * 1024 * 1024

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from eventlog.reader import LogRecord
 from schemas.codec import decode_plain
 from schemas.errors import SchemaError
 from schemas.identity import trajectory_digest
 from schemas.rollouts import RolloutFinished
-from streams.log_reader import LogRecord
 
 _ROW = struct.Struct("<16s32sq")
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)

@@ -1,9 +1,8 @@
 """A rollout worker whose results go to a topic aside: ``python -m tests.integration.faults.aside --settings FILE``."""
 
 import sys
-from dataclasses import replace
 
-from producers.log import Outgoing
+from eventlog.writer import Outgoing
 from producers.rollouts import worker
 from producers.rollouts.runner import Delivery
 from rods.cli.main import app
@@ -21,7 +20,7 @@ def main() -> None:
 
     def out(self: worker._Deliveries, topic: Topic, delivery: Delivery, value: bytes) -> Outgoing:
         made = whole(self, topic, delivery, value)
-        return replace(made, topic=aside(self.prefix)) if topic is Topic.ROLLOUTS else made
+        return made._replace(topic=aside(self.prefix)) if topic is Topic.ROLLOUTS else made
 
     worker._Deliveries._out = out  # type: ignore[method-assign]
     app(["rollouts", "work", *sys.argv[1:]])

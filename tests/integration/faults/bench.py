@@ -14,6 +14,8 @@ from typing import Any
 import psutil
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
+from eventlog.client import log_producer
+from eventlog.reader import LogRecord, LogTail, end_offsets, read_all
 from rods.brokers.embedded import create_topics
 from rods.errors import UserError
 from rods.supervise import RestartLimits, Supervisor, WorkerSpec
@@ -21,7 +23,6 @@ from schemas.codec import decode, encode
 from schemas.identity import group_id
 from schemas.seals import SelectionClosed
 from schemas.topics import Topic, partition_of
-from streams.log_reader import LogRecord, LogTail, end_offsets, log_producer, read_all
 from tests.integration.faults.verdict import Log, assert_no_result_lost, assert_streams_right, derived
 from tests.integration.faults.worker import STACKS
 from tests.integration.holding import Holding, held, share

@@ -4,10 +4,12 @@ from collections import defaultdict
 
 from aiokafka import AIOKafkaProducer
 
+from eventlog.client import log_producer
+from eventlog.reader import LogRecord, LogTail
+from eventlog.writer import send
 from schemas.codec import decode
 from schemas.rollouts import BarrierReached, RolloutFinished
 from schemas.topics import Topic
-from streams.log_reader import LogRecord, LogTail, log_producer, send
 from tests.integration.faults.aside import aside
 from tests.integration.faults.schedule import Schedule
 

@@ -11,8 +11,8 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.records_to_delete import RecordsToDelete
 from aiokafka.errors import CommitFailedError
 
+from eventlog.reader import end_offsets
 from schemas.topics import Topic, partition_of
-from streams.log_reader import end_offsets
 from tests.integration.faults.bench import Bench, Worker, bench
 from tests.integration.faults.worker import COMMITTED
 

@@ -8,10 +8,12 @@ from dataclasses import replace
 
 from aiokafka import AIOKafkaProducer
 
+from eventlog.client import log_producer
+from eventlog.reader import LogTail
+from eventlog.writer import send
 from schemas.codec import decode, encode
 from schemas.rollouts import RolloutFinished, Slot
 from schemas.topics import Topic
-from streams.log_reader import LogTail, log_producer, send
 from tests.integration.faults.schedule import REPEAT, RERUN, Schedule
 
 EXECUTION = "again"

@@ -14,6 +14,7 @@ from typing import Any
 
 import psutil
 
+from eventlog.reader import LogRecord, LogTail, read_all
 from rods.brokers.embedded import EmbeddedBroker, create_topics
 from rods.brokers.kafka import KafkaBroker
 from rods.brokers.process import claim_port
@@ -28,7 +29,6 @@ from schemas.epochs import LearnerStarted
 from schemas.errors import UndecodableError
 from schemas.topics import Topic
 from streams.archive.worker import ArchiveSettings, archive_until
-from streams.log_reader import LogRecord, LogTail, read_all
 from tests.integration.faults.aside import aside
 from tests.integration.faults.courier import Courier
 from tests.integration.faults.meddler import Meddler

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from eventlog.reader import LogRecord
 from schemas.codec import decode
 from schemas.errors import UndecodableError
 from schemas.pool import PoolMaterialized
@@ -10,7 +11,6 @@ from schemas.rollouts import BarrierReached, RolloutFinished
 from schemas.seals import BoundarySeedSelected, PartitionSealed, SelectionClosed
 from schemas.topics import Topic, partition_of
 from streams.archive.read import read_partition
-from streams.log_reader import LogRecord
 from streams.measure.seal import join_chunks
 from tests.integration.faults.meddler import EXECUTION
 from tests.integration.faults.trial import Trial

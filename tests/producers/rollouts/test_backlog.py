@@ -1,6 +1,6 @@
 from typing import Any
 
-from producers.offsets import TakenOffsets
+from eventlog.offsets import TakenOffsets
 from producers.rollouts.backlog import Backlog
 from schemas.epochs import LearnerStarted
 from schemas.rollouts import GroupRequested

@@ -6,11 +6,14 @@ import pytest
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
+from eventlog.client import log_producer
+from eventlog.reader import end_offsets, read_all
+from eventlog.writer import send
 from rods.brokers.embedded import create_topics
 from rods.brokers.kafka import KafkaBroker
 from rods.errors import UserError
 from schemas.topics import Topic
-from streams.log_reader import end_offsets, log_producer, read_all, send, send_all
+from tests.log_writing import send_all
 
 
 @pytest.fixture(scope="module")

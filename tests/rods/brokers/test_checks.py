@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from eventlog.connection import Connection
 from rods.brokers.checks import examine_broker
 from rods.brokers.embedded import EmbeddedBroker, create_topics
 from rods.brokers.kafka import KafkaBroker
 from rods.brokers.topic_admin import TopicAdmin
 from rods.finding import Finding, Health
-from schemas.connection import Connection
 from schemas.topics import Topic
 
 CHECKS = [

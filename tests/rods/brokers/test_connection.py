@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from eventlog.connection import Connection, Mechanism, Security, client_options
 from rods.brokers.connection import connection_of, try_connection
 from rods.brokers.embedded import EmbeddedBroker
 from rods.errors import UserError
 from rods.settings import PASSWORD_VARIABLE, Settings, load_settings, read_resolved, write_resolved
 from rods.wiring import worker_specs
-from schemas.connection import Connection, Mechanism, Security, client_options
 
 SECRET = "open sesame"
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient
 
+from eventlog.connection import Connection
 from rods.brokers.connection import parse_address, try_connection
 from rods.brokers.embedded import EmbeddedBroker, create_topics
 from rods.brokers.process import speaks_kafka
 from rods.brokers.topics_file import TOPICS_FILE, load_topics
 from rods.errors import UserError
-from schemas.connection import Connection
 from schemas.topics import Topic
 
 

@@ -11,12 +11,14 @@ from pathlib import Path
 import psutil
 import pytest
 
+from eventlog.client import log_producer
+from eventlog.reader import read_all
 from rods.brokers.embedded import create_topics
 from rods.brokers.kafka import KafkaBroker, broker_properties, find_kafka
 from rods.brokers.process import kept_environment
 from rods.errors import UserError
 from rods.settings import PASSWORD_VARIABLE
-from streams.log_reader import log_producer, read_all, send_all
+from tests.log_writing import send_all
 
 ROLLOUTS = ("t.rollouts", 1)
 

@@ -9,6 +9,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from eventlog.client import log_producer
+from eventlog.dead_letters import refusal, refused_bytes
+from eventlog.reader import read_all
+from eventlog.writer import send
 from rods.brokers.dead_letters import Fate, fate_of
 from rods.brokers.embedded import EmbeddedBroker, create_topics
 from rods.cli.main import app
@@ -16,8 +20,6 @@ from rods.errors import UserError
 from schemas.codec import encode
 from schemas.pool import EventRefused
 from schemas.topics import Topic
-from streams.log_reader import log_producer, read_all, send
-from streams.service.dead_letters import refusal, refused_bytes
 from tests.rods.made_run import closed
 from tests.streams.rollout_log import barrier, result
 

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from eventlog.client import log_producer
+from eventlog.writer import send
 from rods.brokers.embedded import EmbeddedBroker
 from rods.brokers.kafka import KafkaBroker
 from rods.brokers.topics_file import TOPICS_FILE
@@ -16,7 +18,6 @@ from schemas.codec import encode
 from schemas.envelope import stamp
 from schemas.epochs import EpochOpened
 from schemas.topics import Topic
-from streams.log_reader import log_producer, send
 
 RUNNER = CliRunner()
 

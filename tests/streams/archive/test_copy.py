@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from eventlog.reader import LogRecord
 from schemas.topics import Topic
 from streams.archive.copy import Store, copy_archive
 from streams.archive.cut import read_cuts, record_cut
@@ -12,7 +13,6 @@ from streams.archive.read import read_archive
 from streams.archive.segment import segment_name
 from streams.archive.set_aside import read_set_aside, set_aside
 from streams.archive.worker import keep_schemas
-from streams.log_reader import LogRecord
 
 
 def _sealed(folder: Path, *offsets: int, value: bytes = b"v") -> Path:

@@ -4,13 +4,15 @@ from pathlib import Path
 
 import pytest
 
+from eventlog.client import log_producer
+from eventlog.reader import LogRecord
 from rods.brokers.embedded import EmbeddedBroker, create_topics
 from schemas.topics import DOWNSTREAM_FIRST, Topic
 from streams.archive.cut import CUTS, read_cuts, read_ends, record_cut, take_cut
 from streams.archive.errors import ArchiveError
 from streams.archive.partition import PartitionArchive
 from streams.archive.worker import ArchiveSettings, archive_until
-from streams.log_reader import LogRecord, log_producer, send_all
+from tests.log_writing import send_all
 
 
 def _archived(folder: Path, records: int) -> None:

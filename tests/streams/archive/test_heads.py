@@ -8,6 +8,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
 
+from eventlog.reader import LogRecord
 from schemas.topics import Topic
 from streams.archive.cut import record_cut
 from streams.archive.errors import ArchiveError
@@ -23,7 +24,6 @@ from streams.archive.heads import (
     write_heads,
 )
 from streams.archive.partition import PartitionArchive
-from streams.log_reader import LogRecord
 
 
 def _sealed(folder: Path, *offsets: int) -> None:

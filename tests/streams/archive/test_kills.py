@@ -10,6 +10,8 @@ from random import Random
 
 import pytest
 
+from eventlog.client import log_producer
+from eventlog.reader import LogRecord
 from rods.brokers.embedded import EmbeddedBroker, create_topics
 from schemas.codec import AVRO_FOLDER
 from schemas.topics import Topic
@@ -19,7 +21,7 @@ from streams.archive.partition import PartitionArchive, partition_folder
 from streams.archive.read import read_archive
 from streams.archive.segment import segment_name
 from streams.archive.worker import ArchiveSettings, archive_until, keep_schemas
-from streams.log_reader import LogRecord, log_producer, send_all
+from tests.log_writing import send_all
 from tests.streams.archive.synced import synced
 
 ROOT = Path(__file__).resolve().parents[3]

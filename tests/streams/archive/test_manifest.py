@@ -8,6 +8,7 @@ from pathlib import Path
 import fastavro
 import pytest
 
+from eventlog.reader import LogRecord
 from schemas.rules import canonical_json
 from schemas.topics import Topic
 from streams.archive.errors import ArchiveConflictError, ArchiveError
@@ -15,7 +16,6 @@ from streams.archive.manifest import MANIFEST, entry_of, read_manifest, take_up
 from streams.archive.partition import PartitionArchive, partition_folder
 from streams.archive.read import read_archive
 from streams.archive.segment import Segment, encode_segment, read_segment, segment_name
-from streams.log_reader import LogRecord
 
 
 def _record(offset: int, value: bytes | None = b"value") -> LogRecord:

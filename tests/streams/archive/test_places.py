@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eventlog.reader import LogRecord
 from schemas.topics import Topic
 from streams.archive.container import open_container
 from streams.archive.errors import ArchiveError
 from streams.archive.partition import PartitionArchive
 from streams.archive.read import read_partition, read_partition_at
 from streams.archive.segment import encode_segment
-from streams.log_reader import LogRecord
 
 Row = tuple[int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]
 WANTED = b"\x08task"

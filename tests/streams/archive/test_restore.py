@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from eventlog.reader import LogRecord, read_all
 from rods.brokers.embedded import EmbeddedBroker, create_topics
 from rods.brokers.restored_topics import create_restored_topics
 from rods.errors import UserError
@@ -16,7 +17,6 @@ from streams.archive.partition import PartitionArchive
 from streams.archive.read import read_archive
 from streams.archive.restore import FILLER_HEADER, RestoreSettings, archived_partition_count, restore
 from streams.archive.worker import ArchiveSettings, archive_until, keep_schemas
-from streams.log_reader import LogRecord, read_all
 
 OLD = 1_000_000_000_000
 """2001, in milliseconds: older than any default retention."""

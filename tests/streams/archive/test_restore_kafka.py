@@ -13,6 +13,8 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
+from eventlog.client import log_producer
+from eventlog.reader import LogRecord, read_all
 from rods.brokers import kafka as kafka_broker
 from rods.brokers.embedded import create_topics
 from rods.brokers.kafka import KafkaBroker, broker_properties
@@ -20,7 +22,6 @@ from rods.brokers.restored_topics import create_restored_topics
 from schemas.topics import Topic
 from streams.archive.partition import PartitionArchive
 from streams.archive.restore import RestoreSettings, restore
-from streams.log_reader import LogRecord, log_producer, read_all
 
 OLD = 1_000_000_000_000
 COUNT = 300

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from eventlog.reader import LogRecord
 from schemas.topics import Topic
 from streams.archive import set_aside as module
 from streams.archive.cut import CUTS, Cut, read_cuts, record_cut
@@ -13,7 +14,6 @@ from streams.archive.manifest import MANIFEST, read_manifest
 from streams.archive.partition import PartitionArchive, partition_folder
 from streams.archive.read import read_partition
 from streams.archive.set_aside import read_set_aside, set_aside
-from streams.log_reader import LogRecord
 from tests.streams.archive.synced import synced
 
 PLACES = ((Topic.POOL, 0), (Topic.ROLLOUTS, 0), (Topic.ROLLOUTS, 1))

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from eventlog.client import log_producer
+from eventlog.errors import LogError
 from rods.brokers.embedded import EmbeddedBroker, create_topics
 from schemas.topics import Topic
 from streams.archive.errors import ArchiveError
 from streams.archive.read import archived_partitions, read_archive, read_partition
 from streams.archive.worker import ArchiveSettings, archive_until
-from streams.log_reader import LogError, log_producer, send_all
+from tests.log_writing import send_all
 
 ROOT = Path(__file__).resolve().parents[3]
 WORKER = (

@@ -6,12 +6,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from eventlog.reader import LogRecord
 from schemas.codec import decode, encode
 from schemas.errors import UndecodableError
 from schemas.topics import Topic
 from streams.archive.partition import PartitionArchive, partition_folder
 from streams.archive.read import archived_partitions, read_partition
-from streams.log_reader import LogRecord
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "archives"
 DROP = object()

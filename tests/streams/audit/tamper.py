@@ -15,6 +15,7 @@ from typing import Any
 
 import fastavro
 
+from eventlog.reader import LogRecord
 from schemas.codec import decode, encode
 from schemas.pool import (
     BoundaryOpened,
@@ -35,7 +36,6 @@ from streams.archive.partition import PartitionArchive, partition_folder
 from streams.archive.read import archived_partitions, read_partition
 from streams.archive.segment import Segment, read_segment
 from streams.archive.worker import keep_schemas
-from streams.log_reader import LogRecord
 
 SEGMENT_RECORDS = 6
 

@@ -10,6 +10,7 @@ from typing import Any
 import fastavro
 import pytest
 
+from eventlog.reader import LogRecord
 from schemas.codec import decode, encode
 from schemas.epochs import EpochOpened
 from schemas.pool import PoolMaterialized
@@ -33,7 +34,6 @@ from streams.audit.trace import lineage
 from streams.audit.verify.archive import verify_archive
 from streams.audit.verify.fault import FaultKind
 from streams.audit.what_if import what_if
-from streams.log_reader import LogRecord
 from tests.golden.events import sample
 from tests.streams.audit.forge import GOLDEN, Place, forge, insert, places
 

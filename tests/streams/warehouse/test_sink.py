@@ -14,6 +14,8 @@ from typing import Any
 import aiohttp
 import pytest
 
+from eventlog.client import log_producer
+from eventlog.writer import send
 from rods.brokers.embedded import EmbeddedBroker, create_topics
 from schemas.catalogue import EVENT_TYPES
 from schemas.codec import MAGIC, encode
@@ -23,7 +25,6 @@ from schemas.pool import PoolMaterialized
 from schemas.rollouts import TaskMeasured
 from schemas.rules import LearnerRules, Rules
 from schemas.topics import KINDS, Topic
-from streams.log_reader import log_producer, send, send_all
 from streams.warehouse.dashboard import Dashboard
 from streams.warehouse.errors import WarehouseError
 from streams.warehouse.panels import EVALUATION, PANELS, Chart
@@ -31,6 +32,7 @@ from streams.warehouse.sink import WarehouseSettings, sink_until
 from streams.warehouse.store import Warehouse
 from streams.warehouse.tables import table_of
 from tests.golden import events
+from tests.log_writing import send_all
 
 ROOT = Path(__file__).resolve().parents[3]
 WORKER = (

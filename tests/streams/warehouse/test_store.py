@@ -1,9 +1,9 @@
 from pathlib import Path
 
+from eventlog.reader import LogRecord
 from schemas.codec import encode
 from schemas.rollouts import TaskMeasured
 from schemas.topics import Topic
-from streams.log_reader import LogRecord
 from streams.warehouse.store import Warehouse
 from streams.warehouse.tables import Row, row_of, table_of
 from tests.golden import events

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from eventlog.reader import LogRecord
 from schemas.catalogue import BY_KIND, EVENT_TYPES
 from schemas.codec import MAGIC, encode
 from schemas.epochs import StepClosed
@@ -11,7 +12,6 @@ from schemas.errors import UnknownFingerprintError
 from schemas.pool import TaskRegistered
 from schemas.rollouts import TaskMeasured, TrajectoryRecorded
 from schemas.topics import KINDS, Topic
-from streams.log_reader import LogRecord
 from streams.warehouse.tables import row_of, table_of
 from tests.golden import events
 

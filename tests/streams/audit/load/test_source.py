@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from eventlog.client import log_producer
 from rods.brokers.embedded import EmbeddedBroker, create_topics
 from rods.cli.main import app
 from rods.errors import UserError
@@ -26,7 +27,6 @@ from streams.audit.replay import ReplayOptions, replay
 from streams.audit.trace import lineage
 from streams.audit.verify.cluster import verify_cluster
 from streams.audit.what_if import what_if
-from streams.log_reader import log_producer
 from tests.streams.audit.forge import GOLDEN
 
 ARCHIVE = GOLDEN / "windowed"

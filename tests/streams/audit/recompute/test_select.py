@@ -1,11 +1,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from eventlog.reader import LogRecord
 from schemas.seals import PartitionSealed
 from schemas.topics import Topic
 from streams.audit.load.source import ArchiveSource
 from streams.audit.recompute.select import SealedPass
-from streams.log_reader import LogRecord
 from tests.streams.audit.forge import GOLDEN, places
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from eventlog.reader import LogRecord
 from schemas.codec import encode
 from schemas.envelope import Producer, stamp
 from schemas.epochs import EpochOpened
@@ -29,7 +30,6 @@ from streams.audit.verify.archive import Witness, verify_archive
 from streams.audit.verify.fault import FaultKind
 from streams.audit.verify.payload import PayloadCounts
 from streams.audit.verify.set_aside import SetAsideCount
-from streams.log_reader import LogRecord
 from tests.streams.audit.forge import GOLDEN
 from tests.streams.rollout_log import barrier, live, result
 

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from eventlog.client import log_producer
+from eventlog.reader import LogRecord
 from rods.brokers.embedded import EmbeddedBroker, create_topics
 from rods.cli.main import app
 from rods.errors import UserError
@@ -21,7 +23,6 @@ from streams.audit.load.source import ClusterSource
 from streams.audit.verify.archive import Verification, verify_archive
 from streams.audit.verify.cluster import verify_cluster
 from streams.audit.verify.fault import FaultKind
-from streams.log_reader import LogRecord, log_producer
 from tests.streams.audit.forge import GOLDEN
 
 ARCHIVE = GOLDEN / "defaults"

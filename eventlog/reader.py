@@ -1,4 +1,4 @@
-"""Plain reading and writing of partitions: no consumer group, explicit offsets, limits that fit the largest event.
+"""Plain reading of partitions: no consumer group, explicit offsets.
 
 A reader without a group keeps its own place (a manifest, a table, a fold's next offset); the broker keeps none for it.
 
@@ -7,27 +7,24 @@ Ends of partitions come from the high watermark of a fetch. The embedded broker 
 """
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+import logging
+from collections.abc import AsyncIterator, Iterable, Mapping
+from functools import partial
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
-from aiokafka.errors import OffsetOutOfRangeError
+from aiokafka import TopicPartition
+from aiokafka.errors import KafkaError, OffsetOutOfRangeError
 
-from schemas.connection import Broker, client_options
+from eventlog.client import LIVE_FETCH_MS, OBSERVER_FETCH_MS, plain_consumer
+from eventlog.connection import Broker
+from eventlog.errors import LogError
+from eventlog.standstill import Place, Standstill
+from schemas.codec import decode
+from schemas.errors import UndecodableError
 
-MAX_RECORD_BYTES = 8 * 1024 * 1024
-MAX_REQUEST_BYTES = MAX_RECORD_BYTES + 64 * 1024
-STUCK_SECONDS = 60.0
-_BATCH = 500
-
-Place = tuple[str, int]
-"""A topic's full name and a partition number."""
-
-
-class LogError(Exception):
-    """The log cannot be read on from where the reader stands. One sentence."""
+ANSWER_SECONDS = 60.0
+_log = logging.getLogger(__name__)
 
 
 class LogRecord(NamedTuple):
@@ -47,15 +44,15 @@ class LogTail:
 
     starts: the first offset wanted of each place; None: the oldest there is. Entering raises LogError where the broker
     no longer has, or does not yet have, that offset: going on would lose events or mix two logs.
+    live: a worker depends on it, so that fetches are short and a broker that does not answer is waited for.
     """
 
-    def __init__(self, broker: Broker, starts: Mapping[Place, int | None]) -> None:
+    def __init__(self, broker: Broker, starts: Mapping[Place, int | None], *, live: bool = False) -> None:
         self._broker = broker
         self._starts = {TopicPartition(*place): start for place, start in starts.items()}
-        self._consumer = _consumer(broker, max_partition_fetch_bytes=MAX_REQUEST_BYTES)
+        self._consumer = plain_consumer(broker, LIVE_FETCH_MS if live else OBSERVER_FETCH_MS)
         self._position: dict[TopicPartition, int] = {}
-        self._moved_at = 0.0
-        self._behind = False
+        self._standstill = Standstill(partial(ends_if_answered if live else end_offsets, broker))
 
     async def __aenter__(self) -> "LogTail":
         try:
@@ -64,7 +61,6 @@ class LogTail:
         except BaseException:
             await self._consumer.stop()
             raise
-        self._moved_at = time.monotonic()
         return self
 
     async def __aexit__(
@@ -77,7 +73,7 @@ class LogTail:
         """The next offset of each place."""
         return {(tp.topic, tp.partition): offset for tp, offset in self._position.items()}
 
-    async def poll(self, seconds: float, max_records: int = 2000) -> list[LogRecord]:
+    async def poll(self, seconds: float, max_records: int | None = 2000) -> list[LogRecord]:
         """Records in offset order per partition, possibly none after `seconds`. Raises LogError where it is stuck."""
         try:
             batches = await self._consumer.getmany(timeout_ms=int(seconds * 1000), max_records=max_records)
@@ -87,17 +83,25 @@ class LogTail:
         for tp, messages in batches.items():
             if messages:
                 self._position[tp] = messages[-1].offset + 1
-        await self._watch(bool(records))
+        await self._standstill.polled(self._held, moved=bool(records))
         return records
 
     async def ends(self) -> dict[Place, int]:
         """The end offset of each place now: one past its last record."""
         return await end_offsets(self._broker, self.positions)
 
+    async def last_batches(self) -> dict[Place, int]:
+        """An offset within the last batch of each place now, or its end: what `ends` tells without another client."""
+        ends = await self._consumer.end_offsets(list(self._position))
+        return {(tp.topic, tp.partition): offset for tp, offset in ends.items()}
+
     async def until(self, ends: Mapping[Place, int]) -> AsyncIterator[list[LogRecord]]:
         """Batches until every place has reached its end; records behind it may come too."""
         while any(self.positions[place] < end for place, end in ends.items()):
             yield await self.poll(0.2)
+
+    async def _held(self) -> dict[Place, int]:
+        return self.positions
 
     async def _seek(self) -> None:
         places = list(self._starts)
@@ -113,31 +117,28 @@ class LogTail:
             self._consumer.seek(tp, start)
             self._position[tp] = start
 
-    async def _watch(self, moved: bool) -> None:
-        """A client can stay stuck after a broker restart without an error; a process that ends is started again. What
-        was written a moment ago, after a quiet time, does not count: the log must have had more for as long again."""
-        now = time.monotonic()
-        if moved:
-            self._moved_at, self._behind = now, False
-        elif now - self._moved_at > STUCK_SECONDS:
-            behind = any(self.positions[place] < end for place, end in (await self.ends()).items())
-            if behind and self._behind:
-                raise LogError(f"no record came for {STUCK_SECONDS:.0f} s though the log has more")
-            self._moved_at, self._behind = now, behind
-
 
 async def end_offsets(broker: Broker, places: Iterable[Place]) -> dict[Place, int]:
     """One past the last record of each place, as of a moment after the call. Raises LogError where no answer comes."""
     try:
-        async with asyncio.timeout(STUCK_SECONDS):
+        async with asyncio.timeout(ANSWER_SECONDS):
             return await _end_offsets(broker, places)
     except TimeoutError as error:
-        raise LogError(f"the broker did not say in {STUCK_SECONDS:.0f} s where its partitions end") from error
+        raise LogError(f"the broker did not say in {ANSWER_SECONDS:.0f} s where its partitions end") from error
+
+
+async def ends_if_answered(broker: Broker, places: Iterable[Place]) -> dict[Place, int]:
+    """As `end_offsets`; nothing where the broker does not answer, which proves nothing."""
+    try:
+        return await end_offsets(broker, places)
+    except (KafkaError, LogError) as error:
+        _log.warning("whether the log has more cannot be asked: %s", error)
+        return {}
 
 
 async def _end_offsets(broker: Broker, places: Iterable[Place]) -> dict[Place, int]:
     tps = [TopicPartition(*place) for place in places]
-    async with _consumer(broker, max_partition_fetch_bytes=1) as probe:
+    async with plain_consumer(broker, max_partition_fetch_bytes=1) as probe:
         probe.assign(tps)
         first, near = await probe.beginning_offsets(tps), await probe.end_offsets(tps)
         for tp in tps:
@@ -160,46 +161,13 @@ async def read_all(
                     yield record
 
 
-def log_producer(broker: Broker, **settings: Any) -> AIOKafkaProducer:
-    """A producer, not yet started, that waits for every in-sync replica and takes the largest event."""
-    options = {"acks": "all", "linger_ms": 2, "max_request_size": MAX_REQUEST_BYTES, **settings}
-    return AIOKafkaProducer(**client_options(broker), **options)
-
-
-async def send(producer: AIOKafkaProducer, topic: str, partition: int, key: str, value: bytes) -> int:
-    """Writes one event to an explicit partition; its offset once acknowledged."""
-    metadata = await producer.send_and_wait(topic, value, key=key.encode(), partition=partition)
-    return int(metadata.offset)
-
-
-async def send_all(
-    producer: AIOKafkaProducer, topic: str, partition: int, pairs: Iterable[tuple[str, bytes]]
-) -> list[int]:
-    """Writes events in order to one partition and gives their offsets once all are acknowledged."""
-    offsets: list[int] = []
-    waiting: list[asyncio.Future[Any]] = []
-    for key, value in pairs:
-        waiting.append(await producer.send(topic, value, key=key.encode(), partition=partition))
-        if len(waiting) >= _BATCH:
-            offsets += await _acknowledged(waiting)
-            waiting = []
-    return offsets + await _acknowledged(waiting)
-
-
-async def _acknowledged(waiting: Sequence["asyncio.Future[Any]"]) -> list[int]:
-    return [int(metadata.offset) for metadata in await asyncio.gather(*waiting)]
-
-
-def _consumer(broker: Broker, **settings: Any) -> AIOKafkaConsumer:
-    return AIOKafkaConsumer(
-        **client_options(broker),
-        group_id=None,
-        enable_auto_commit=False,
-        auto_offset_reset="none",
-        fetch_max_bytes=4 * MAX_REQUEST_BYTES,
-        fetch_max_wait_ms=100,
-        **settings,
-    )
+def readable(record: Any) -> Any | None:
+    """The event in a record; None for bytes that hold none. Raises UnknownFingerprintError."""
+    try:
+        return decode(record.value or b"")
+    except UndecodableError as error:
+        _log.warning("%s/%d at %d: %s", record.topic, record.partition, record.offset, error)
+        return None
 
 
 def _record(message: Any) -> LogRecord:

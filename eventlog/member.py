@@ -4,15 +4,17 @@ import asyncio
 import logging
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.errors import KafkaError
 
-from producers.log import group_consumer, plain_consumer
-from producers.offsets import TakenOffsets
-from producers.standstill import Standstill
-from schemas.connection import Broker
+from eventlog.client import group_consumer
+from eventlog.connection import Broker
+from eventlog.offsets import TakenOffsets
+from eventlog.reader import ends_if_answered
+from eventlog.standstill import Place, Standstill
 
 logger = logging.getLogger(__name__)
 
@@ -21,7 +23,7 @@ _POLL_MS = 500
 _LEAVE_SECONDS = 2.0
 
 
-class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
+class GroupMember(ConsumerRebalanceListener):  # type: ignore[misc]
     """Explicit offsets are committed, for partitions that are still its own. Leaving commits nothing more."""
 
     def __init__(self, broker: Broker, group: str, topic: str, offsets: TakenOffsets) -> None:
@@ -29,9 +31,9 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
         self._topic = topic
         self._offsets = offsets
         self._committing = asyncio.Lock()
-        self._standstill = Standstill(lambda: plain_consumer(broker))
+        self._standstill = Standstill(partial(ends_if_answered, broker))
 
-    async def __aenter__(self) -> "Membership":
+    async def __aenter__(self) -> "GroupMember":
         self.consumer.subscribe([self._topic], listener=self)
         await self.consumer.start()
         return self
@@ -46,7 +48,7 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
         polled: dict[TopicPartition, list[Any]] = await self.consumer.getmany(
             timeout_ms=_POLL_MS, max_records=max_records
         )
-        await self._standstill.polled(self.consumer, moved=bool(polled))
+        await self._standstill.polled(self._positions, moved=bool(polled))
         return polled
 
     async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
@@ -81,3 +83,7 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
         while True:
             await asyncio.sleep(COMMIT_SECONDS)
             await self.commit()
+
+    async def _positions(self) -> dict[Place, int]:
+        held = self.consumer.assignment()
+        return {(at.topic, at.partition): await self.consumer.position(at) for at in held}

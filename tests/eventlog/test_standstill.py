@@ -1,12 +1,12 @@
 import asyncio
 import time
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
-from streams.errors import BlockedLoopError, StuckConsumerError
-from streams.log_reader import Place
-from streams.service.watchdog import Beats, LoopWatchdog, PositionWatchdog, Progress
+from eventlog.errors import BlockedLoopError, StandstillError
+from eventlog.standstill import Place, PositionWatchdog, Progress, Standstill, loop_watched
 
 HERE: Place = ("rods.rollouts", 0)
 THERE: Place = ("rods.rollouts", 1)
@@ -19,32 +19,58 @@ class Ended(list[Exception]):
         self.append(error)
 
 
-async def test_a_blocked_loop_ends_the_process() -> None:
-    ended = Ended()
-    watching = asyncio.create_task(LoopWatchdog(0.2, ended, tick=0.02).watch())
-    await asyncio.sleep(0)
-    while not ended:
-        time.sleep(0.02)
-    watching.cancel()
-    assert [type(error) for error in ended] == [BlockedLoopError]
-
-
 async def test_a_loop_that_turns_ends_nothing() -> None:
     ended = Ended()
-    watching = asyncio.create_task(LoopWatchdog(60.0, ended, tick=0.02).watch())
-    for _ in range(5):
-        await asyncio.sleep(0.05)
-        time.sleep(0.05)
-    watching.cancel()
+    with loop_watched(ended, seconds=60.0, tick=0.02):
+        await asyncio.sleep(0.1)
+        time.sleep(0.1)
+        await asyncio.sleep(0.1)
     assert not ended
 
 
-def test_a_loop_that_misses_no_more_ticks_than_allowed_is_not_blocked() -> None:
-    beats = Beats(seconds=2.0, tick=0.5)
-    for _ in range(3):
-        assert not any(beats.blocked() for _ in range(4))
-        beats.beat()
-    assert [beats.blocked() for _ in range(5)] == [False] * 4 + [True]
+async def test_a_blocked_loop_ends_the_process() -> None:
+    ended = Ended()
+    with loop_watched(ended, seconds=0.3, tick=0.02):
+        while not ended:
+            time.sleep(0.02)
+    assert [type(error) for error in ended] == [BlockedLoopError]
+
+
+async def asked(end: int, *, seconds: float = 0.0, moved: bool = False, polls: int = 2) -> int:
+    """How often a client at offset 5 asks where the log ends."""
+    questions = 0
+
+    async def ends(_: Mapping[Place, int]) -> Mapping[Place, int]:
+        nonlocal questions
+        questions += 1
+        return {HERE: end}
+
+    async def positions() -> Mapping[Place, int]:
+        return {HERE: 5}
+
+    standstill = Standstill(ends, seconds)
+    for _ in range(polls):
+        await asyncio.sleep(0.01)
+        await standstill.polled(positions, moved=moved)
+    return questions
+
+
+async def test_a_record_written_a_moment_ago_is_no_standstill_yet() -> None:
+    assert await asked(6, polls=1) == 1
+
+
+async def test_a_record_at_the_position_that_does_not_arrive_is_a_standstill() -> None:
+    with pytest.raises(StandstillError, match=r"rods\.rollouts/0 did not move for 0 s though the log has more"):
+        await asked(6)
+
+
+async def test_a_log_without_more_is_none() -> None:
+    assert await asked(5) == 2
+
+
+@pytest.mark.parametrize("changes", [{"seconds": 60.0}, {"moved": True}])
+async def test_nobody_is_asked_before_the_time_or_while_records_come(changes: Any) -> None:
+    assert await asked(6, **changes) == 0
 
 
 def test_a_position_that_stands_before_the_end_is_stuck_after_a_while() -> None:
@@ -96,11 +122,11 @@ async def watched(
 
 async def test_a_consumer_that_stands_still_ends_the_process() -> None:
     ended = await watched({HERE: 1}, {HERE: 2}, seconds=30)
-    assert ended and isinstance(ended[0], StuckConsumerError) and "rods.rollouts/0" in str(ended[0])
+    assert ended and isinstance(ended[0], StandstillError) and "rods.rollouts/0" in str(ended[0])
 
 
 async def test_a_rebalance_without_end_ends_the_process() -> None:
-    assert isinstance((await watched(None, {}, seconds=30))[0], StuckConsumerError)
+    assert isinstance((await watched(None, {}, seconds=30))[0], StandstillError)
 
 
 @pytest.mark.parametrize(("positions", "ends"), [({HERE: 2}, {HERE: 2}), ({}, {}), ({HERE: 1}, None)])
@@ -124,4 +150,4 @@ async def test_the_time_for_which_a_broker_does_not_answer_does_not_count() -> N
         await watchdog._compare({HERE: 1}, lambda now=now: now)  # type: ignore[misc]
     assert not ended
     await watchdog._compare({HERE: 1}, lambda: 81.0)
-    assert isinstance(ended[0], StuckConsumerError)
+    assert isinstance(ended[0], StandstillError)

@@ -2,10 +2,10 @@ import hashlib
 from dataclasses import replace
 from typing import Any
 
+from eventlog.dead_letters import refusal, refused_bytes, refused_event
 from rods.brokers.topics_file import load_topics
 from schemas.codec import decode, encode
 from schemas.topics import Topic
-from streams.service.dead_letters import refusal, refused_bytes, refused_event
 from tests.streams.rollout_log import result
 
 

@@ -4,9 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from eventlog.client import log_producer
+from eventlog.errors import LogError
+from eventlog.reader import LogTail, end_offsets, ends_if_answered, read_all
+from eventlog.writer import send
 from rods.brokers.embedded import EmbeddedBroker, create_topics
 from schemas.topics import Topic
-from streams.log_reader import LogError, LogTail, end_offsets, log_producer, read_all, send, send_all
+from tests.log_writing import send_all
 
 
 @pytest.fixture(scope="module")
@@ -65,9 +69,13 @@ async def test_an_offset_that_the_broker_does_not_have_stops_the_reader(broker: 
 async def test_a_broker_that_takes_calls_and_answers_none_ends_the_question_for_the_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("streams.log_reader.STUCK_SECONDS", 0.2)
+    monkeypatch.setattr("eventlog.reader.ANSWER_SECONDS", 0.2)
     silent = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
     async with silent:
         address = f"127.0.0.1:{silent.sockets[0].getsockname()[1]}"
         with pytest.raises(LogError, match="the broker did not say in 0 s where its partitions end"):
             await end_offsets(address, [("rods.pool", 0)])
+
+
+async def test_a_broker_that_does_not_answer_has_told_no_end() -> None:
+    assert await ends_if_answered("127.0.0.1:1", [("rods.pool", 0)]) == {}

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from producers.offsets import PartitionProgress, TakenOffsets
+from eventlog.offsets import PartitionProgress, TakenOffsets
 
 
 @given(st.permutations(list(range(8))), st.integers(0, 8))
