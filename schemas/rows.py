@@ -90,7 +90,7 @@ class RowReader:
 
 
 def _long(data: bytes, at: int) -> tuple[int, int]:
-    """A zig-zag varint of at least two bytes, and where it ends."""
+    """A zig-zag varint of at least two bytes and at most nine, and where it ends."""
     last = data[at + 1]
     value = data[at] & 0x7F | (last & 0x7F) << 7
     at, shift = at + 2, 14
@@ -112,9 +112,12 @@ def _size(data: bytes, at: int) -> tuple[int, int]:
 
 
 _LONGS = tuple([(byte >> 1) ^ -(byte & 1) if byte < 0x80 else None for byte in range(256)])
+_PAIRS = tuple([(value >> 1) ^ -(value & 1) if value < 1 << 14 else None for value in range(1 << 15)])
+"""Integers of two bytes, by the seven low bits of the first and all of the second."""
 _SIZES = tuple([None if byte & 0x81 else byte >> 1 for byte in range(256)])
 _GIVEN = {
     "LONGS": _LONGS,
+    "PAIRS": _PAIRS,
     "SIZES": _SIZES,
     "long": _long,
     "size": _size,
@@ -191,7 +194,12 @@ class _Source:
         elif kind == "long":
             self._line(f"{into} = LONGS[data[at]]")
             self._line("at += 1")
-            self._line(f"if {into} is None: {into}, at = long(data, at - 1)")
+            self._block(
+                f"if {into} is None:",
+                f"{into} = PAIRS[data[at - 1] & 127 | data[at] << 7]",
+                "at += 1",
+                f"if {into} is None: {into}, at = long(data, at - 2)",
+            )
         elif kind in ("string", "bytes"):
             self._length("n")
             self._line(f"{into} = data[at:at + n]" + (".decode()" if kind == "string" else ""))
