@@ -1,18 +1,18 @@
 """Whether an event is the one its place and its id say: its topic, its partition, its run, its natural key.
 
-An event's id derives from run, kind and natural key, so a key that was edited no longer fits its id. Checks on plain
-records, as a scan decodes them.
+An event's id derives from run, kind and natural key, so a key that was edited no longer fits its id. Checks on many
+events of a kind at once.
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from schemas.envelope import event_id
 from schemas.identity import content_digest_of, variant_id
 from schemas.topics import Topic, partition_of
+from streams.audit.verify.batch import Batch
 
 NATURAL_KEYS: dict[str, tuple[str, ...]] = {
     "LearnerStarted": ("generation", "nonce"),
@@ -69,37 +69,41 @@ class Expected:
     partitions: int | None
 
 
-def check_identity(expected: Expected, key: bytes | None, kind: str, record: dict[str, Any]) -> str | None:
-    """What is wrong with an event's identity or place, or None."""
+def check_identity(expected: Expected, keys: Sequence[bytes | None], kind: str, batch: Batch) -> str | None:
+    """What is wrong with the identity or the place of one of these events, or None. keys: of their records."""
     if not expected.topic.carries(kind):
         return f"{kind} does not travel on {expected.topic.value}"
-    envelope = record["envelope"]
-    if expected.run is not None and envelope["run_id"] != expected.run:
-        return f"the event belongs to the run {envelope['run_id'][:80]!r}, and the log to {expected.run!r}"
-    if envelope["event_id"] != event_id(envelope["run_id"], kind, natural_key(kind, record)):
+    envelope = batch.part("envelope")
+    runs = envelope["run_id"]
+    for run in set(runs):
+        if expected.run is not None and run != expected.run:
+            return f"the event belongs to the run {run[:80]!r}, and the log to {expected.run!r}"
+    if tuple(map(event_id, runs, [kind] * batch.count, natural_keys(kind, batch))) != envelope["event_id"]:
         return "the event's id is not that of its run, kind and natural key"
-    if kind in _CARRY_THEIR_TASK and (wrong := check_task(expected, key, record["task"])):
+    if kind in _CARRY_THEIR_TASK and (wrong := _check_tasks(expected, keys, batch["task"])):
         return wrong
     special = _SPECIAL.get(kind)
-    return special(expected, record) if special else None
+    return special(expected, batch) if special else None
 
 
-def natural_key(kind: str, record: dict[str, Any]) -> tuple[str, ...]:
-    """The natural key of a plain record, as its type's property gives it."""
-    return tuple([str(_value(record, name)) for name in NATURAL_KEYS[kind]])
+def natural_keys(kind: str, batch: Batch) -> Iterator[tuple[str, ...]]:
+    """The natural key of each event, as its type's property gives it."""
+    return zip(*[map(str, _column(batch, name)) for name in NATURAL_KEYS[kind]], strict=True)
 
 
-def _value(record: dict[str, Any], name: str) -> Any:
+def _column(batch: Batch, name: str) -> Sequence[object]:
     outer, _, inner = name.partition(".")
-    return record[outer][inner] if inner else record[outer]
+    return batch.part(outer)[inner] if inner else batch[outer]
 
 
-def check_task(expected: Expected, key: bytes | None, task: str) -> str | None:
+def _check_tasks(expected: Expected, keys: Sequence[bytes | None], tasks: Sequence[str]) -> str | None:
     """What is wrong with the key or the partition of an event that carries its task, or None."""
-    if key is None or key != task.encode("utf-8", "surrogatepass"):
-        return f"the record's key is not the task {task[:80]!r}"
-    if expected.partitions is not None and _partition(task, expected.partitions) != expected.partition:
-        return f"the task {task[:80]!r} belongs to partition {_partition(task, expected.partitions)}"
+    for key, task in zip(keys, tasks, strict=True):
+        if key != task.encode("utf-8", "surrogatepass"):
+            return f"the record's key is not the task {task[:80]!r}"
+    for task in set(tasks):
+        if expected.partitions is not None and _partition(task, expected.partitions) != expected.partition:
+            return f"the task {task[:80]!r} belongs to partition {_partition(task, expected.partitions)}"
     return None
 
 
@@ -108,33 +112,33 @@ def _partition(task: str, partitions: int) -> int:
     return partition_of(task, partitions)
 
 
-def _own_partition(expected: Expected, record: dict[str, Any]) -> str | None:
-    if record["partition"] != expected.partition:
-        return f"the barrier of partition {record['partition']} stands in another one"
+def _own_partition(expected: Expected, batch: Batch) -> str | None:
+    wrong = [partition for partition in batch["partition"] if partition != expected.partition]
+    return f"the barrier of partition {wrong[0]} stands in another one" if wrong else None
+
+
+def _variants(_: Expected, batch: Batch) -> str | None:
+    for definition, seed, recorded in zip(
+        batch.part("definition").records(), batch["seed"], batch["content"], strict=True
+    ):
+        content = content_digest_of(definition)
+        if recorded != content:
+            return "the variant's content is not what its sha256 says"
+        if definition["task"] != variant_id(seed, content):
+            return "the variant's id does not follow from its content"
     return None
 
 
-def _variant(_: Expected, record: dict[str, Any]) -> str | None:
-    definition = record["definition"]
-    content = content_digest_of(definition)
-    if record["content"] != content:
-        return "the variant's content is not what its sha256 says"
-    return (
-        None
-        if definition["task"] == variant_id(record["seed"], content)
-        else "the variant's id does not follow from its content"
-    )
-
-
-def _refused(_: Expected, record: dict[str, Any]) -> str | None:
-    cut = len(record["value"]) >= 64 * 1024
-    if not cut and hashlib.sha256(record["value"]).hexdigest() != record["sha256"]:
-        return "the refused bytes do not have the sha256 beside them"
+def _refused(_: Expected, batch: Batch) -> str | None:
+    for value, sha256 in zip(batch["value"], batch["sha256"], strict=True):
+        cut = len(value) >= 64 * 1024
+        if not cut and hashlib.sha256(value).hexdigest() != sha256:
+            return "the refused bytes do not have the sha256 beside them"
     return None
 
 
-_SPECIAL: dict[str, Callable[[Expected, dict[str, Any]], str | None]] = {
+_SPECIAL: dict[str, Callable[[Expected, Batch], str | None]] = {
     "BarrierReached": _own_partition,
-    "VariantVerified": _variant,
+    "VariantVerified": _variants,
     "EventRefused": _refused,
 }

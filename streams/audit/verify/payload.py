@@ -11,13 +11,14 @@ import re
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from eventlog.reader import LogRecord
 from schemas.codec import decode_plain
 from schemas.errors import SchemaError
 from schemas.identity import trajectory_digest
 from schemas.rollouts import RolloutFinished
+from streams.audit.verify.batch import Batch
 
 _ROW = struct.Struct("<16s32sq")
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
@@ -38,12 +39,13 @@ class PayloadCounts:
     present: int = 0
 
 
-def packed(record: dict[str, Any], offset: int) -> bytes:
-    """What a plain trajectory comes to, in few bytes. Its lists have equal lengths."""
-    digest = trajectory_digest(
-        tuple(record["token_ids"]), tuple(record["logprobs"]), record["loss_mask"], record["messages"]
-    )
-    return _ROW.pack(_key(record["group"], record["execution"], record["attempt"]), bytes.fromhex(digest), offset)
+def packed(batch: Batch, offsets: Iterable[int]) -> Iterator[bytes]:
+    """What each trajectory comes to, in few bytes; its lists have equal lengths. offsets: of the records."""
+    names = ("group", "execution", "attempt", "token_ids", "logprobs", "loss_mask", "messages")
+    rows = zip(offsets, *[batch[name] for name in names], strict=True)
+    for offset, group, execution, attempt, token_ids, logprobs, loss_mask, messages in rows:
+        digest = trajectory_digest(token_ids, logprobs, loss_mask, messages)
+        yield _ROW.pack(_key(group, execution, attempt), bytes.fromhex(digest), offset)
 
 
 def compare_payloads(payloads: bytes, results: Iterable[LogRecord], counts: PayloadCounts) -> Iterator[Mismatch]:

@@ -7,18 +7,19 @@ import hashlib
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-from schemas.codec import decode_plain
+from schemas.codec import MAX_EVENT_BYTES, decode_plain
 from schemas.errors import SchemaError, UnknownFingerprintError
+from streams.audit.verify.batch import Batch, batch_of, batch_of_frames, kind_of_newest
 from streams.audit.verify.fault import FaultKind
-from streams.audit.verify.form import Recogniser
 from streams.audit.verify.identity import Expected, check_identity
 from streams.audit.verify.payload import packed
 from streams.audit.verify.values import check_values
 
+_BATCH_BYTES = 1024 * 1024
 Tell = Callable[[FaultKind, int, str, int | None], None]
 """Takes a fault: its kind, the offset, the meaning, and the last offset where it concerns several."""
 
@@ -35,9 +36,15 @@ class Counts:
     payloads: bytes = b""
 
 
+class _Frame(NamedTuple):
+    offset: int
+    key: bytes | None
+    value: bytes
+
+
 class RecordReading:
-    """Takes a partition's records from an offset on. refused: offset and sha256 of bytes that the dead letters tell of.
-    Call `counts` once, behind the last."""
+    """Takes a partition's records from an offset on, and checks some hundred of a kind at once. refused: offset and
+    sha256 of bytes that the dead letters tell of. Call `counts` once, behind the last."""
 
     def __init__(self, expected: Expected, refused: frozenset[tuple[int, str]], first: int, tell: Tell) -> None:
         self.next = first
@@ -45,12 +52,15 @@ class RecordReading:
         self._refused = refused
         self._tell = tell
         self._counts = Counts()
-        self._recogniser = Recogniser(expected)
-        self._ids: list[bytes] = []
+        self._waiting: dict[str, list[_Frame]] = {}
+        self._waiting_bytes = 0
+        self._faults: list[tuple[int, FaultKind, str]] = []
+        self._ids: list[str] = []
         self._payloads: list[bytes] = []
 
     def counts(self) -> Counts:
         """What all records came to."""
+        self._check_waiting()
         self._counts.ids = _halves(self._ids)
         self._counts.payloads = b"".join(self._payloads)
         return self._counts
@@ -58,15 +68,18 @@ class RecordReading:
     def take(self, offset: int, key: bytes | None, value: bytes | None) -> None:
         """The next record."""
         if offset != self.next:
+            self._check_waiting()
             self._misplaced(offset)
         self.next = offset + 1
         self._counts.records += 1
         if value is None:
-            self._tell(FaultKind.UNDECODABLE, offset, "the record has no value", None)
-        elif (attempts := self._recogniser.attempts(key, value, self._ids)) is not None:
-            self._counts.attempts += attempts
-        else:
-            self._decoded(offset, key, value)
+            self._faults.append((offset, FaultKind.UNDECODABLE, "the record has no value"))
+            return
+        kind = kind_of_newest(value) if len(value) <= MAX_EVENT_BYTES else None
+        self._waiting.setdefault(kind or "", []).append(_Frame(offset, key, value))
+        self._waiting_bytes += len(value)
+        if self._waiting_bytes >= _BATCH_BYTES:
+            self._check_waiting()
 
     def _misplaced(self, offset: int) -> None:
         if offset > self.next:
@@ -75,36 +88,70 @@ class RecordReading:
             meaning = f"offset {offset} stands where {self.next} is next: it came twice or out of order"
             self._tell(FaultKind.DUPLICATE, offset, meaning, self.next)
 
-    def _decoded(self, offset: int, key: bytes | None, value: bytes) -> None:
+    def _check_waiting(self) -> None:
+        """Checks what has come since the last time. Its faults are told in the order of offsets."""
+        for kind, frames in self._waiting.items():
+            if not kind or not self._are_faultless(kind, frames):
+                for frame in frames:
+                    self._single(frame)
+        for offset, fault, meaning in sorted(self._faults):
+            self._tell(fault, offset, meaning, None)
+        self._waiting, self._waiting_bytes, self._faults = {}, 0, []
+
+    def _are_faultless(self, kind: str, frames: list[_Frame]) -> bool:
+        """Whether all are, which then are counted."""
         try:
-            kind, _, record = decode_plain(value)
+            batch = batch_of_frames(kind, [frame.value for frame in frames])
+        except ValueError:
+            return False
+        keys = [frame.key for frame in frames]
+        if check_identity(self._expected, keys, kind, batch) or check_values(kind, batch):
+            return False
+        self._count(kind, batch)
+        self._pack(kind, batch, frames)
+        return True
+
+    def _single(self, frame: _Frame) -> None:
+        try:
+            kind, _, record = decode_plain(frame.value)
         except UnknownFingerprintError as error:
-            self._tell(FaultKind.UNKNOWN_SCHEMA, offset, str(error), None)
+            self._faults.append((frame.offset, FaultKind.UNKNOWN_SCHEMA, str(error)))
         except SchemaError as error:
-            self._wrong(FaultKind.UNDECODABLE, offset, f"the record is no event: {error}", value)
+            self._wrong(FaultKind.UNDECODABLE, frame, f"the record is no event: {error}")
         else:
-            self._known(offset, key, kind, record, value)
+            self._decoded(frame, kind, batch_of(kind, record))
 
-    def _known(self, offset: int, key: bytes | None, kind: str, record: dict[str, Any], value: bytes) -> None:
-        fault = FaultKind.MISPLACED
-        wrong = check_identity(self._expected, key, kind, record)
-        if wrong is None:
-            fault, wrong = FaultKind.VALUE, check_values(kind, record)
-            if kind != "LearnerStarted":  # told to every partition by design
-                self._ids.append(record["envelope"]["event_id"].encode())
+    def _decoded(self, frame: _Frame, kind: str, batch: Batch) -> None:
+        if wrong := check_identity(self._expected, [frame.key], kind, batch):
+            self._wrong(FaultKind.MISPLACED, frame, f"{kind}: {wrong}")
+            self._count_attempts(kind, batch)
+            return
+        self._count(kind, batch)
+        if wrong := check_values(kind, batch):
+            self._wrong(FaultKind.VALUE, frame, f"{kind}: {wrong}")
+        else:
+            self._pack(kind, batch, [frame])
+
+    def _count(self, kind: str, batch: Batch) -> None:
+        """Counts events that are in their place."""
+        self._count_attempts(kind, batch)
+        if kind != "LearnerStarted":  # told to every partition by design
+            self._ids += batch.part("envelope")["event_id"]
+
+    def _count_attempts(self, kind: str, batch: Batch) -> None:
         if kind == "RolloutFinished":
-            self._counts.attempts += len(record["slots"])
-        if wrong is not None:
-            self._wrong(fault, offset, f"{kind}: {wrong}", value)
-        elif kind == "TrajectoryRecorded":
-            self._payloads.append(packed(record, offset))
+            self._counts.attempts += sum(batch["slots"])
 
-    def _wrong(self, kind: FaultKind, offset: int, meaning: str, value: bytes) -> None:
+    def _pack(self, kind: str, batch: Batch, frames: list[_Frame]) -> None:
+        if kind == "TrajectoryRecorded":
+            self._payloads += packed(batch, [frame.offset for frame in frames])
+
+    def _wrong(self, kind: FaultKind, frame: _Frame, meaning: str) -> None:
         """A fault, unless the dead letters tell of these bytes here."""
-        if self._refused and (offset, hashlib.sha256(value).hexdigest()) in self._refused:
+        if self._refused and (frame.offset, hashlib.sha256(frame.value).hexdigest()) in self._refused:
             self._counts.refused += 1
         else:
-            self._tell(kind, offset, meaning, None)
+            self._faults.append((frame.offset, kind, meaning))
 
 
 _HEX = np.zeros(256, dtype=np.uint64)
@@ -113,8 +160,8 @@ _FIRST_DIGITS = [position for position in range(18) if position not in (8, 13)]
 _PLACES = np.array([4 * power for power in range(15, -1, -1)], dtype=np.uint64)
 
 
-def _halves(ids: list[bytes]) -> "array[int]":
+def _halves(ids: list[str]) -> "array[int]":
     """The first 64 bits of each UUID."""
-    digits = np.frombuffer(b"".join(ids), dtype=np.uint8).reshape(-1, 36)[:, _FIRST_DIGITS]
+    digits = np.frombuffer("".join(ids).encode(), dtype=np.uint8).reshape(-1, 36)[:, _FIRST_DIGITS]
     halves = np.bitwise_or.reduce(_HEX[digits] << _PLACES, axis=1)
     return array("Q", halves.astype(np.uint64).tobytes())

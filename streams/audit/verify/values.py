@@ -1,16 +1,17 @@
-"""Which values an event may hold. Checks on plain records, as a scan decodes them: no instance is made.
+"""Which values an event may hold.
 
-A checker gives what is wrong in a few words, or None. It is built from the event's type once: every integer counts
-something and is not negative, every nested record is checked too, and names that stand for a set of values are held
-to it.
+Events are checked column by column, many of a kind at once, and of values that repeat each is looked at once. A check
+is built from the event's type: every integer counts something and is not negative, every nested record is checked too,
+and names that stand for a set of values are held to it.
 """
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from enum import StrEnum
 from functools import cache, lru_cache
+from itertools import accumulate, chain, repeat
 from typing import Any, get_args, get_origin, get_type_hints
 
 from pydantic import ValidationError
@@ -21,16 +22,17 @@ from schemas.pool import Decision, RetirementRule, Settlement, TaskSet
 from schemas.rollouts import FailureReason, Purpose, RolloutFinished, Slot, SlotStatus, TrajectoryRecorded
 from schemas.rules import Rules
 from schemas.seals import PartitionSealed, SealedGroup, Zone
+from streams.audit.verify.batch import Batch, Check
 
-Check = Callable[[dict[str, Any]], str | None]
 _MOST_ATTEMPTS = 1024
 _DIGEST = re.compile(r"(?:[0-9a-f]{64})?", re.ASCII)
 _RATIO = re.compile(r"(?:[0-9]+/[1-9][0-9]*)?", re.ASCII)
 
 
-def check_values(kind: str, record: dict[str, Any]) -> str | None:
-    """What is wrong with an event's values, or None."""
-    return _of_kind(kind)(record)
+def check_values(kind: str, batch: Batch) -> str | None:
+    """What is wrong with the values of one of these events, or None."""
+    wrong = _of_kind(kind)(batch)
+    return wrong[1] if wrong else None
 
 
 @cache
@@ -96,8 +98,6 @@ _MAY_BE_NEGATIVE = frozenset({"seed"})
 
 def _checker(record_type: type[Any]) -> Check:
     special = _SPECIAL.get(record_type)
-    if record_type is Slot:
-        return _slot
     names = {name: hint for name, hint in get_type_hints(record_type).items() if _is_field(record_type, name)}
     counts = [name for name, hint in names.items() if hint is int and name not in _MAY_BE_NEGATIVE]
     named = [(name, _NAMED[name]) for name, hint in names.items() if name in _NAMED and _is_plain(hint)]
@@ -106,23 +106,35 @@ def _checker(record_type: type[Any]) -> Check:
     one = [(name, _checker(hint)) for name, hint in names.items() if _is_record(hint)]
     many = [(name, _checker(get_args(hint)[0])) for name, hint in names.items() if _is_records(hint)]
 
-    def check(record: dict[str, Any]) -> str | None:
+    def check(batch: Batch) -> tuple[int, str] | None:
         for name in counts:
-            if record[name] < 0:
-                return f"{name} is {record[name]}"
+            if min(batch[name], default=0) < 0:
+                return _first(name, batch[name], lambda value: value < 0, "is {}")
         for name, allowed in named:
-            if not allowed(record[name]):
-                return f"{name} is {str(record[name])[:80]!r}"
+            if wrong := {value for value in set(batch[name]) if not allowed(value)}:
+                return _first(name, batch[name], wrong.__contains__, "is {!r:.82}")
         for name, inner in one:
-            if (wrong := inner(record[name])) is not None:
-                return f"{name}: {wrong}"
+            if found := inner(batch.part(name)):
+                return found[0], f"{name}: {found[1]}"
         for name, inner in many:
-            for number, item in enumerate(record[name]):
-                if (wrong := inner(item)) is not None:
-                    return f"{name}, number {number}: {wrong}"
-        return special(record) if special else None
+            if found := inner(batch.items(name)):
+                owner, number = _owner(batch[name], found[0])
+                return owner, f"{name}, number {number}: {found[1]}"
+        return special(batch) if special else None
 
     return check
+
+
+def _first(name: str, column: Sequence[Any], is_wrong: Callable[[Any], bool], told: str) -> tuple[int, str]:
+    place = next(place for place, value in enumerate(column) if is_wrong(value))
+    return place, f"{name} {told.format(column[place])}"
+
+
+def _owner(counts: Sequence[int], place: int) -> tuple[int, int]:
+    """Whose item stands at a place among all items, and its number among those of its record."""
+    ends = list(accumulate(counts))
+    owner = next(number for number, end in enumerate(ends) if place < end)
+    return owner, place - (ends[owner] - counts[owner])
 
 
 def _is_field(record_type: type[Any], name: str) -> bool:
@@ -146,64 +158,97 @@ _FAILED = SlotStatus.FAILED.value
 _REASONS = frozenset([reason.value for reason in FailureReason])
 
 
-def _slot(slot: dict[str, Any]) -> str | None:
-    if min(slot["tool_calls"], slot["tokens"], slot["latency"], slot["policy_version"]) < 0:
-        return "a count is negative"
-    passed, total, outcomes = slot["turns_passed"], slot["turns_total"], slot["outcomes"]
+def _slots(batch: Batch) -> tuple[int, str] | None:
+    shown = (batch["status"], batch["reason"], batch["turns_passed"], batch["turns_total"], batch["outcomes"])
+    wrong = {slot: found for slot in set(zip(*shown, strict=True)) if (found := _slot(*slot))}
+    if wrong:
+        return next((place, wrong[slot]) for place, slot in enumerate(zip(*shown, strict=True)) if slot in wrong)
+    if all(map(_hash, set(batch["trajectory"]))):
+        return None
+    return next(
+        place for place, value in enumerate(batch["trajectory"]) if not _hash(value)
+    ), "its trajectory is no sha256"
+
+
+def _slot(status: str, reason: str | None, passed: int, total: int, outcomes: bytes) -> str | None:
     if not 0 <= passed <= total:
         return f"{passed} of {total} turns passed"
-    if slot["trajectory"] and not _hash(slot["trajectory"]):
-        return "its trajectory is no sha256"
-    if slot["status"] == _FINISHED:
-        if slot["reason"]:
+    if status == _FINISHED:
+        if reason:
             return "it is finished and has a reason to have failed"
-        if outcomes.count(True) != passed or len(outcomes) > total or False in outcomes[:passed]:
+        if outcomes.count(1) != passed or len(outcomes) > total or 0 in outcomes[:passed]:
             return f"{passed} turns passed, and the outcomes turn by turn say otherwise"
         return None if len(outcomes) - passed < 2 else "turns were judged after a failed one"
-    if slot["status"] != _FAILED or slot["reason"] not in _REASONS:
-        return f"status {slot['status'][:40]!r} with reason {str(slot['reason'])[:40]!r}"
+    if status != _FAILED or reason not in _REASONS:
+        return f"status {status[:40]!r} with reason {str(reason)[:40]!r}"
     return None
 
 
-def _rollout(record: dict[str, Any]) -> str | None:
-    if len(record["slots"]) != record["k"]:
-        return f"it has {len(record['slots'])} slots and k is {record['k']}"
-    total = record["turns_total"]
-    for number, slot in enumerate(record["slots"]):
-        if slot["turns_total"] != total:
-            return f"slots, number {number}: it counts {slot['turns_total']} turns where the group has {total}"
+def _spread_over(values: Iterable[Any], counts: Iterable[int]) -> Iterator[Any]:
+    """A record's value for each of its items."""
+    return chain.from_iterable(map(repeat, values, counts))
+
+
+def _rollout(batch: Batch) -> tuple[int, str] | None:
+    for place, (count, k) in enumerate(zip(batch["slots"], batch["k"], strict=True)):
+        if count != k:
+            return place, f"it has {count} slots and k is {k}"
+    turns = zip(_spread_over(batch["turns_total"], batch["slots"]), batch.items("slots")["turns_total"], strict=True)
+    for place, (total, counted) in enumerate(turns):
+        if counted != total:
+            owner, number = _owner(batch["slots"], place)
+            return owner, f"slots, number {number}: it counts {counted} turns where the group has {total}"
     return None
 
 
-def _trajectory(record: dict[str, Any]) -> str | None:
-    length = len(record["token_ids"])
-    if len(record["logprobs"]) != length or len(record["loss_mask"]) != length:
+def _trajectories(batch: Batch) -> tuple[int, str] | None:
+    columns = zip(batch["token_ids"], batch["logprobs"], batch["loss_mask"], strict=True)
+    found = ((place, _trajectory(*row)) for place, row in enumerate(columns))
+    return next(((place, wrong) for place, wrong in found if wrong), None)
+
+
+def _trajectory(token_ids: Sequence[int], logprobs: Sequence[float], loss_mask: bytes) -> str | None:
+    length = len(token_ids)
+    if len(logprobs) != length or len(loss_mask) != length:
         return "token ids, log-probabilities and loss mask differ in length"
-    if length and not (min(record["token_ids"]) >= 0 and max(record["loss_mask"]) <= 1):
+    if length and not (min(token_ids) >= 0 and max(loss_mask) <= 1):
         return "a token id is negative, or the loss mask holds more than 0 and 1"
-    return None if all(map(math.isfinite, record["logprobs"])) else "a log-probability is not finite"
+    return None if all(map(math.isfinite, logprobs)) else "a log-probability is not finite"
 
 
-def _sealed_group(record: dict[str, Any]) -> str | None:
-    passed, reasons, total = record["passed"], record["reasons"], record["turns_total"]
-    if not len(passed) == len(reasons) == len(record["policy_versions"]) == len(record["trajectories"]):
-        return "its lists differ in length"
-    for turns, reason in zip(passed, reasons, strict=True):
-        if (turns is None) != bool(reason) or not 0 <= (turns or 0) <= total:
-            return f"a slot has {turns} of {total} turns and the reason {reason[:40]!r}"
+def _sealed_groups(batch: Batch) -> tuple[int, str] | None:
+    lists = [batch[name] for name in ("passed", "reasons", "policy_versions", "trajectories")]
+    lengths = [list(map(len, column)) for column in lists]
+    for place, of_one in enumerate(zip(*lengths, strict=True)):
+        if len(set(of_one)) != 1:
+            return place, "its lists differ in length"
+    slots = list(zip(*map(chain.from_iterable, lists[:2]), _spread_over(batch["turns_total"], lengths[0]), strict=True))
+    wrong = {slot: found for slot in set(slots) if (found := _sealed_slot(*slot))}
+    if not wrong:
+        return None
+    place = next(place for place, slot in enumerate(slots) if slot in wrong)
+    return _owner(lengths[0], place)[0], wrong[slots[place]]
+
+
+def _sealed_slot(turns: int | None, reason: str, total: int) -> str | None:
+    if (turns is None) != bool(reason) or not 0 <= (turns or 0) <= total:
+        return f"a slot has {turns} of {total} turns and the reason {reason[:40]!r}"
     return None
 
 
-def _sealed(record: dict[str, Any]) -> str | None:
-    if not (record["partition"] < record["partitions"] and record["chunk"] < record["chunks"]):
-        return "its partition or chunk is beyond their number"
+def _sealed(batch: Batch) -> tuple[int, str] | None:
+    numbers = zip(batch["partition"], batch["partitions"], batch["chunk"], batch["chunks"], strict=True)
+    for place, (partition, partitions, chunk, chunks) in enumerate(numbers):
+        if not (partition < partitions and chunk < chunks):
+            return place, "its partition or chunk is beyond their number"
     return None
 
 
 _WITH_RULES = frozenset([kind for kind in BY_KIND.values() if "rules" in {field.name for field in fields(kind)}])
 _SPECIAL: dict[type[Any], Check] = {
+    Slot: _slots,
     RolloutFinished: _rollout,
-    TrajectoryRecorded: _trajectory,
-    SealedGroup: _sealed_group,
+    TrajectoryRecorded: _trajectories,
+    SealedGroup: _sealed_groups,
     PartitionSealed: _sealed,
 }
