@@ -23,11 +23,14 @@ Json = Annotated[bool, typer.Option("--json", help="JSON on stdout and nothing e
 @contextmanager
 def audit_errors() -> Iterator[None]:
     """An error of the audit is a user's error: the log is not what was said, or cannot be read."""
+    from rods.wrong_setting import wrong_setting
     from streams.archive.errors import ArchiveError
-    from streams.audit.errors import AuditError
+    from streams.audit.errors import AuditError, InvalidRuleError
 
     try:
         yield
+    except InvalidRuleError as error:
+        raise UserError(wrong_setting(error.cause)) from error
     except (AuditError, ArchiveError) as error:
         raise UserError(str(error)) from error
 
