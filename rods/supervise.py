@@ -130,7 +130,7 @@ class Supervisor:
     def __init__(self, specs: Sequence[WorkerSpec], on_death: Callable[[Death], None] | None = None) -> None:
         if len({spec.name for spec in specs}) != len(specs):
             raise ValueError("worker names must differ")
-        self._workers = {spec.name: _Worker(spec, on_death) for spec in specs}
+        self._workers = {spec.name: _SupervisedWorker(spec, on_death) for spec in specs}
 
     async def __aenter__(self) -> "Supervisor":
         for worker in self._workers.values():
@@ -174,7 +174,7 @@ class Supervisor:
             await asyncio.gather(*(worker.stop(share) for worker in batch))
 
 
-class _Worker:
+class _SupervisedWorker:
     """One worker's life: a task that starts it, waits for its end and starts it again."""
 
     def __init__(self, spec: WorkerSpec, on_death: Callable[[Death], None] | None) -> None:

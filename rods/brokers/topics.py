@@ -11,7 +11,7 @@ from aiokafka.errors import KafkaError
 from rods.brokers.connection import connection_of, tried
 from rods.brokers.topic_admin import TopicAdmin, run_under
 from rods.brokers.topics_file import TOPICS_FILE, TopicSpec, load_topics
-from rods.brokers.topics_plan import Change, FoundTopic, plan
+from rods.brokers.topics_plan import FoundTopic, TopicChange, plan
 from rods.errors import UserError
 from rods.settings import Settings
 from schemas.connection import Connection, client_options
@@ -21,7 +21,7 @@ from streams.log_reader import end_offsets
 _SHOWN_SECONDS = 15.0
 
 
-async def planned(settings: Settings, file: Path | None, *, apply: bool) -> tuple[Change, ...]:
+async def planned(settings: Settings, file: Path | None, *, apply: bool) -> tuple[TopicChange, ...]:
     """The plan for the settings' prefix and N, carried out if asked. Raises UserError."""
     connection = connection_of(settings)
     await tried(connection)

@@ -18,7 +18,7 @@ def doctor(
     import logging
 
     from rods.checks import examine
-    from rods.finding import Health
+    from rods.diagnosis import Condition
     from rods.settings import load_settings
 
     given: dict[str, Any] = {"broker": broker, "policy": policy, "tasks": tasks}
@@ -30,5 +30,5 @@ def doctor(
             typer.echo(json.dumps({"check": finding.check, "health": finding.health, "detail": finding.detail}))
         else:
             typer.echo(f"{finding.health:<9} {finding.check:<15}{finding.detail}")
-    if any(finding.health is Health.BROKEN for finding in findings):
+    if any(finding.health is Condition.BROKEN for finding in findings):
         raise typer.Exit(1)
