@@ -1,6 +1,6 @@
 """Topics as a broker has them, and the changes that a plan makes to them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -144,13 +144,10 @@ def _refused(what: str, code: int, detail: Sequence[Any]) -> UserError:
     return UserError(f"the broker refuses to {what} (error {code}{': ' + words if words else ''})")
 
 
-async def run_under(broker: Broker, prefix: str, found: Mapping[str, FoundTopic]) -> RunUnder | None:
-    """The run whose events the prefix holds, if any."""
-    name = Topic.EPOCHS.named(prefix)
-    if name not in found:
-        return None
+async def run_under(broker: Broker, prefix: str) -> RunUnder | None:
+    """The run whose events the prefix's topics hold, if any."""
     run: RunUnder | None = None
-    async for record in read_all(broker, name, 0, start=None):
+    async for record in read_all(broker, Topic.EPOCHS.named(prefix), 0, start=None):
         try:
             event = decode(record.value or b"")
         except SchemaError:

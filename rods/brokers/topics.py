@@ -30,7 +30,8 @@ async def planned(settings: Settings, file: Path | None, *, apply: bool) -> tupl
         async with TopicAdmin(connection) as admin:
             brokers = await admin.brokers()
             found = await _found(admin, specs)
-            run = await run_under(connection, settings.prefix, found)
+            has_log = Topic.EPOCHS.named(settings.prefix) in found
+            run = await run_under(connection, settings.prefix) if has_log else None
             wanted = [spec.on(brokers) for spec in specs]
             changes = plan(wanted, found, run)
             if apply:

@@ -1,13 +1,12 @@
 """``rods audit diff``: two runs side by side."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from rods.cli.run_log import Json, Prefix, Run, ToEpoch, audit_errors, open_log, say
+from rods.cli.run_log import Json, Prefix, Run, ToEpoch, audit_errors, open_log, show
 from rods.errors import UserError
 
 if TYPE_CHECKING:
@@ -51,19 +50,13 @@ def diff(
     one, another = _two_logs(_named(run, other, ClusterRun(broker, prefix), ClusterRun(other_broker, other_prefix)))
     with audit_errors():
         contrast = compare_runs(one, another, to_epoch)
-    if as_json:
-        document = {
-            "run_ids": list(contrast.run_ids),
-            "equal": contrast.equal,
-            "settings": [found._asdict() for found in contrast.settings],
-            "epochs": [epoch.document() for epoch in contrast.epochs],
-        }
-        typer.echo(json.dumps(document))
-    else:
-        for line in lines(contrast):
-            say(line)
-    if not contrast.equal:
-        raise typer.Exit(1)
+    document = {
+        "run_ids": list(contrast.run_ids),
+        "equal": contrast.equal,
+        "settings": [found._asdict() for found in contrast.settings],
+        "epochs": [epoch.document() for epoch in contrast.epochs],
+    }
+    show(document, lines(contrast), as_json, good=contrast.equal)
 
 
 def _named(run: Path | None, other: Path | None, first: ClusterRun, second: ClusterRun) -> "list[Path | ClusterRun]":

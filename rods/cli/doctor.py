@@ -2,9 +2,11 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
+
+from rods.cli.cluster import given
 
 
 def doctor(
@@ -21,10 +23,8 @@ def doctor(
     from rods.diagnosis import Condition
     from rods.settings import load_settings
 
-    given: dict[str, Any] = {"broker": broker, "policy": policy, "tasks": tasks}
-    flags = {name: value for name, value in given.items() if value is not None}
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
-    findings = examine(load_settings(settings, flags))
+    findings = examine(load_settings(settings, given(broker=broker, policy=policy, tasks=tasks)))
     for finding in findings:
         if as_json:
             typer.echo(json.dumps({"check": finding.check, "health": finding.health, "detail": finding.detail}))
