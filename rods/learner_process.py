@@ -9,7 +9,7 @@ import subprocess
 import uuid
 from pathlib import Path
 
-from learner.controller import Learner, Provenance
+from learner.controller import Learner, RunProvenance
 from learner.cuts import Cuts
 from learner.log import LearnerLog
 from learner.trainer import ScriptedTrainer, Trainer
@@ -73,10 +73,10 @@ def _trainer(settings: Settings, cuts: Cuts | None) -> Trainer:
     return GrpoTrainer(engine, folder.policies, folder.checkpoints, named=named)
 
 
-def provenance(settings: Settings, sets: TaskSets) -> Provenance:
+def provenance(settings: Settings, sets: TaskSets) -> RunProvenance:
     """What the run is made of: code revision, package versions, digests of tasks, model and tokenizer."""
     folder = settings.policy_folder
-    return Provenance(
+    return RunProvenance(
         code_revision=code_revision(),
         packages=package_versions(),
         source_digest=sets.digest,

@@ -27,11 +27,11 @@ from rods.errors import UserError
 from rods.run_folder import RunFolder
 from rods.settings import EMBEDDED, KAFKA, Settings, read_resolved
 from rods.wiring import warehouse_dsn
+from rods.wrong_setting import wrong_setting
 from schemas.codec import decode
 from schemas.epochs import EpochClosed
 from schemas.errors import UndecodableError
 from schemas.topics import Topic
-from schemas.wrong_setting import wrong_setting
 from streams.archive.cut import Cut, archived_end, place_name, read_cuts
 from streams.archive.errors import ArchiveError
 from streams.archive.read import read_partition

@@ -18,12 +18,12 @@ from enum import StrEnum
 from functools import partial
 from typing import Any
 
-from eventlog.reader import read_all
 from rods.brokers.connection import connection_of, try_connection
 from rods.brokers.embedded import EmbeddedBroker, create_topics
 from rods.brokers.kafka import KafkaBroker, find_kafka
 from rods.brokers.keeper import BrokerKeeper, BrokerLostError, RunBroker
 from rods.brokers.process import claim_port
+from rods.brokers.topic_admin import run_under
 from rods.errors import UserError
 from rods.reports.observe import Observer
 from rods.reports.report import write_report, write_summary
@@ -35,8 +35,6 @@ from rods.settings import KAFKA, ConnectionSettings, Settings, write_resolved
 from rods.supervise import Death, Supervisor, WorkerKeepsDyingError, WorkerState
 from rods.task_sets import sourced_rules, task_sets
 from rods.wiring import worker_specs
-from schemas.codec import decode
-from schemas.topics import Topic
 
 STOP_SECONDS = 5.0
 FINISH_SECONDS = 120.0
@@ -87,10 +85,8 @@ async def _check_topics(settings: Settings, run_id: str) -> None:
     """A prefix belongs to one run. run_id: the one that must be there; empty: none may."""
     connection = connection_of(settings)
     await create_topics(connection, settings.prefix, settings.partitions)
-    found = ""
-    async for record in read_all(connection, Topic.EPOCHS.named(settings.prefix), 0):
-        found = decode(record.value or b"").envelope.run_id
-        break
+    under = await run_under(connection, settings.prefix)
+    found = under.run_id if under else ""
     if found != run_id:
         way = "bring the log back with rods archive restore" if run_id else "name another with --prefix"
         held = f"hold the run {found}" if found else f"do not hold the run {run_id}"

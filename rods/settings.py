@@ -13,19 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_serializer
-from pydantic_settings import (
-    BaseSettings,
-    InitSettingsSource,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-    SettingsError,
-)
+from pydantic_settings import EnvSettingsSource, SettingsError
 
 from eventlog.connection import Mechanism, Security
 from rods.errors import UserError
+from rods.wrong_setting import wrong_setting
 from schemas.rules import Rules
 from schemas.topics import DEFAULT_PREFIX
-from schemas.wrong_setting import name_of, wrong_setting
 from streams.archive.durable import replace_durably
 
 PRESETS = Path(__file__).parent / "presets"
@@ -37,10 +31,7 @@ PASSWORD_VARIABLE = "RODS_CONNECTION__PASSWORD"  # noqa: S105 - a name, not a pa
 
 
 class ConnectionSettings(BaseModel):
-    """How to reach a broker of yours. A password comes by environment or file, and is written nowhere.
-
-    password_file: its first line. ca_file: certificates (PEM) that sign the broker's; empty: those of the system.
-    """
+    """How to reach a broker of yours. A password comes by environment or file, and is written nowhere."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -48,57 +39,38 @@ class ConnectionSettings(BaseModel):
     sasl_mechanism: Mechanism = Mechanism.SCRAM_SHA_512
     username: str = ""
     password: SecretStr = SecretStr("")
-    password_file: str = ""
-    ca_file: str = ""
+    password_file: str = Field("", description="its first line is the password")
+    ca_file: str = Field("", description="certificates (PEM) that sign the broker's; empty: those of the system")
 
     @field_serializer("password", when_used="json")
     def _written(self, _: SecretStr) -> str:
         return ""
 
 
-class Settings(BaseSettings):
-    """Every setting of a run.
+class Settings(BaseModel):
+    """Every setting of a run. Only `load_settings` asks the environment, so that a run's record stays as it is."""
 
-    tasks: ``workbench``, ``bfcl`` or a task file. policy: ``warm-start`` (the checkpoint that comes with the project),
-    ``scripted``, or a model folder. broker: ``embedded``, ``kafka`` (started from KAFKA_HOME), or HOST:PORT, several
-    with commas. partitions: N, fixed for a run. warehouse: a DSN for clickhouse-connect, or ``embedded``. *_workers:
-    processes of each service. threads: of a model worker.
-    """
-
-    model_config = SettingsConfigDict(env_prefix="RODS_", env_nested_delimiter="__", frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     run_id: str = ""
     folder: str = ""
-    tasks: str = "workbench"
-    policy: str = "warm-start"
-    broker: str = EMBEDDED
+    tasks: str = Field("workbench", description="workbench, bfcl or a task file")
+    policy: str = Field("warm-start", description="warm-start (comes with the project), scripted, or a model folder")
+    broker: str = Field(EMBEDDED, description="embedded, kafka (started from KAFKA_HOME), or HOST:PORT with commas")
     broker_port: int = Field(0, ge=0, le=65535, description="of a broker started here; 0: a free one")
     prefix: str = Field(DEFAULT_PREFIX, min_length=1, max_length=100, pattern=r"^[A-Za-z0-9._-]+$")
-    partitions: int = Field(4, ge=1, le=512)
-    warehouse: str = EMBEDDED
+    partitions: int = Field(4, ge=1, le=512, description="N, fixed for a run")
+    warehouse: str = Field(EMBEDDED, description="embedded, or a DSN for clickhouse-connect")
     dashboard_port: int = Field(0, ge=0, le=65535, description="0: a free one")
     metrics_port: int = Field(0, ge=0, le=65471, description="of the first streams worker; 0: no metrics")
-    streams_workers: int = Field(1, ge=1, le=64)
-    rollout_workers: int = Field(1, ge=1, le=64)
-    synthesis_workers: int = Field(1, ge=1, le=64)
-    threads: int = Field(1, ge=1, le=64)
+    streams_workers: int = Field(1, ge=1, le=64, description="processes")
+    rollout_workers: int = Field(1, ge=1, le=64, description="processes")
+    synthesis_workers: int = Field(1, ge=1, le=64, description="processes")
+    threads: int = Field(1, ge=1, le=64, description="of a model worker")
     learner_threads: int = Field(2, ge=1, le=64)
     checkpoint_steps: int = Field(0, ge=0, description="steps between places to resume from; 0: epochs alone")
     connection: ConnectionSettings = ConnectionSettings()
     rules: Rules = Rules()
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """What is given alone: only `load_settings` asks the environment, so that a run's record stays as it is."""
-        del settings_cls, env_settings, dotenv_settings, file_secret_settings
-        return (init_settings,)
 
     @property
     def run_folder(self) -> Path:
@@ -124,30 +96,17 @@ def load_settings(file: Path | None = None, flags: Mapping[str, Any] | None = No
     given = dict(flags or {})
     chosen = _read_toml(file) if file else {}
     tasks = str(given.get("tasks") or os.environ.get("RODS_TASKS") or chosen.get("tasks") or "workbench")
-    layers = (chosen, _read_toml(preset_path(tasks)))
-
-    class Layered(Settings):
-        @classmethod
-        def settings_customise_sources(
-            cls,
-            settings_cls: type[BaseSettings],
-            init_settings: PydanticBaseSettingsSource,
-            env_settings: PydanticBaseSettingsSource,
-            dotenv_settings: PydanticBaseSettingsSource,
-            file_secret_settings: PydanticBaseSettingsSource,
-        ) -> tuple[PydanticBaseSettingsSource, ...]:
-            del dotenv_settings, file_secret_settings
-            files = [InitSettingsSource(settings_cls, init_kwargs=layer) for layer in layers]
-            return (init_settings, env_settings, *files)
-
     if isinstance(given.get("rules", {}), Mapping):
         given = merged(given, {"rules": {"source": tasks}})
     connection = given.get("connection")
     if isinstance(connection, Mapping) and "password" in connection:
         raise UserError(f"a password does not belong on a command line, where all may read it; set {PASSWORD_VARIABLE}")
+    environment = EnvSettingsSource(Settings, env_prefix="RODS_", env_nested_delimiter="__")  # type: ignore[arg-type]
     try:
-        layered = Layered(**given)
-        return Settings.model_validate({name: getattr(layered, name) for name in Settings.model_fields})
+        settings: dict[str, Any] = {}
+        for layer in (_read_toml(preset_path(tasks)), chosen, environment(), given):
+            settings = merged(settings, layer)
+        return Settings.model_validate(settings)
     except ValidationError as error:
         raise UserError(_one_sentence(error)) from error
     except SettingsError as error:
@@ -215,7 +174,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
 def _one_sentence(error: ValidationError) -> str:
     first = error.errors()[0]
     if first["type"] == "extra_forbidden":
-        return f"there is no setting {name_of(error)}; there are {', '.join(_beside(first['loc']))}"
+        return f"there is no setting {'.'.join(map(str, first['loc']))}; there are {', '.join(_beside(first['loc']))}"
     return wrong_setting(error)
 
 

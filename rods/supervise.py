@@ -1,7 +1,7 @@
 """Worker processes of a run on one machine: started, restarted within limits, stopped in order.
 
 A worker that dies, with any exit code or by any signal, starts again after a pause. One that dies more often than its
-limits allow ends the run: `guard` raises `WorkerKeepsDyingError` with the worker's last words. Workers lead their own
+limits allow ends the run: `watch` raises `WorkerKeepsDyingError` with the worker's last words. Workers lead their own
 sessions, so that Ctrl-C in a terminal reaches the supervisor alone, and die with it even when it is killed. Run the
 event loop in the main thread: a worker's life is bound to the thread that started it.
 """
@@ -11,17 +11,14 @@ import os
 import signal
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
 
 from rods.exec_with_parent import guarded
-
-T = TypeVar("T")
 
 STOP_SECONDS = 7.0
 _LAST_WORDS_LINES = 20
@@ -133,7 +130,7 @@ class Supervisor:
     def __init__(self, specs: Sequence[WorkerSpec], on_death: Callable[[Death], None] | None = None) -> None:
         if len({spec.name for spec in specs}) != len(specs):
             raise ValueError("worker names must differ")
-        self._workers = {spec.name: _Worker(spec, on_death) for spec in specs}
+        self._workers = {spec.name: _SupervisedWorker(spec, on_death) for spec in specs}
 
     async def __aenter__(self) -> "Supervisor":
         for worker in self._workers.values():
@@ -159,18 +156,6 @@ class Supervisor:
         """Uninvited ends of each worker since the start."""
         return {name: worker.deaths for name, worker in self._workers.items()}
 
-    async def guard(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of `work`, which is cancelled if a worker keeps dying. Raises WorkerKeepsDyingError."""
-        task = asyncio.ensure_future(work)
-        watch = asyncio.ensure_future(self.watch())
-        try:
-            await asyncio.wait((task, watch), return_when=asyncio.FIRST_COMPLETED)
-            if not task.done():
-                await watch
-            return await task
-        finally:
-            await _cancelled(task, watch)
-
     async def watch(self) -> None:
         """Returns never, unless every worker is over; raises WorkerKeepsDyingError as soon as one keeps dying."""
         await asyncio.gather(*(asyncio.shield(worker.life) for worker in self._workers.values()))
@@ -189,7 +174,7 @@ class Supervisor:
             await asyncio.gather(*(worker.stop(share) for worker in batch))
 
 
-class _Worker:
+class _SupervisedWorker:
     """One worker's life: a task that starts it, waits for its end and starts it again."""
 
     def __init__(self, spec: WorkerSpec, on_death: Callable[[Death], None] | None) -> None:
@@ -284,9 +269,3 @@ def last_words(log_file: Path) -> str:
     except OSError:
         return ""
     return "\n".join(text.splitlines()[-_LAST_WORDS_LINES:])
-
-
-async def _cancelled(*tasks: "asyncio.Future[Any]") -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

@@ -29,7 +29,7 @@ PURE = (
     "schemas/synthesis.py",
     "schemas/task.py",
     "schemas/topics.py",
-    "schemas/wrong_setting.py",
+    "rods/wrong_setting.py",
     "streams/seals/assembly.py",
     "streams/errors.py",
     "streams/measure/exact.py",

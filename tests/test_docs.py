@@ -9,7 +9,7 @@ import typer.main
 
 from rods.cli.main import app
 from rods.reports.summary import EpochSummary, RunSummary
-from rods.reports.uplift import Rise
+from rods.reports.uplift import Uplift
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -46,7 +46,7 @@ def test_commands_and_their_options_exist(page: Path) -> None:
 
 def test_every_key_of_the_summary_is_documented() -> None:
     page = (ROOT / "docs" / "cli.md").read_text()
-    keys = [field.name for kind in (RunSummary, EpochSummary, Rise) for field in fields(kind)]
+    keys = [field.name for kind in (RunSummary, EpochSummary, Uplift) for field in fields(kind)]
     assert [key for key in keys if f"`{key}`" not in page] == []
 
 

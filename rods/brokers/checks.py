@@ -22,8 +22,8 @@ from rods.brokers.connection import parse_address
 from rods.brokers.topic_admin import TopicAdmin
 from rods.brokers.topics_file import TopicSpec, load_topics
 from rods.brokers.topics_plan import FoundTopic
+from rods.diagnosis import Diagnosis, broken, degraded, fine
 from rods.errors import UserError
-from rods.finding import Finding, Health
 from schemas.codec import MAX_EVENT_BYTES
 from schemas.topics import Topic
 
@@ -51,25 +51,25 @@ class _Scratch:
         return self.spec.name
 
 
-async def examine_broker(connection: Connection, prefix: str, partitions: int) -> list[Finding]:
+async def examine_broker(connection: Connection, prefix: str, partitions: int) -> list[Diagnosis]:
     """A finding a probe, in a fixed order. A probe that fails is a finding, not an error."""
     findings = [await _guarded("versions", _versions(connection))]
     try:
         async with _scratch(connection, prefix) as scratch:
             findings += [await _guarded(name, probe(scratch)) for name, probe in _PROBES.items()]
     except (KafkaError, UserError) as error:
-        return [*findings, Finding("topics", Health.BROKEN, in_words(error))]
+        return [*findings, broken("topics", in_words(error))]
     return [*findings, await _guarded("retention", _retention(connection, prefix, partitions))]
 
 
-async def _guarded(name: str, probe: Awaitable[Finding]) -> Finding:
+async def _guarded(name: str, probe: Awaitable[Diagnosis]) -> Diagnosis:
     try:
         async with asyncio.timeout(_PROBE_SECONDS):
             return await probe
     except TimeoutError:
-        return Finding(name, Health.BROKEN, f"no answer within {_PROBE_SECONDS:.0f} s")
+        return broken(name, f"no answer within {_PROBE_SECONDS:.0f} s")
     except (KafkaError, UserError, OSError, AssertionError) as error:
-        return Finding(name, Health.BROKEN, in_words(error))
+        return broken(name, in_words(error))
 
 
 def in_words(error: Exception) -> str:
@@ -104,7 +104,7 @@ async def _once_known(admin: TopicAdmin, name: str) -> FoundTopic:
     return found[name]
 
 
-async def _versions(connection: Connection) -> Finding:
+async def _versions(connection: Connection) -> Diagnosis:
     host, port = parse_address(connection.addresses[0])
     reached = await create_conn(host, port, request_timeout_ms=5000, **security_options(connection))
     try:
@@ -114,37 +114,37 @@ async def _versions(connection: Connection) -> Finding:
     spoken = {key: last for key, _, last in answer.api_versions}
     missing = [name for key, name in _NEEDED_APIS.items() if key not in spoken]
     if missing:
-        return Finding("versions", Health.BROKEN, f"the broker does not know {', '.join(missing)}")
+        return broken("versions", f"the broker does not know {', '.join(missing)}")
     detail = f"{len(spoken)} requests of the Kafka protocol, JoinGroup up to version {spoken[11]}"
     if lacking := [name for key, name in _FOR_OPERATORS.items() if key not in spoken]:
-        return Finding("versions", Health.DEGRADED, f"{detail}; no {' and no '.join(lacking)}, so topics stay as made")
-    return Finding("versions", Health.FINE, detail)
+        return degraded("versions", f"{detail}; no {' and no '.join(lacking)}, so topics stay as made")
+    return fine("versions", detail)
 
 
-async def _replication(scratch: _Scratch) -> Finding:
+async def _replication(scratch: _Scratch) -> Diagnosis:
     if scratch.brokers >= BROKERS:
-        return Finding("replication", Health.FINE, f"{scratch.brokers} brokers, 3 replicas a topic")
+        return fine("replication", f"{scratch.brokers} brokers, 3 replicas a topic")
     there = "one broker" if scratch.brokers == 1 else f"{scratch.brokers} brokers"
-    return Finding("replication", Health.DEGRADED, f"{there}: the design asks for 3, so that any one may be lost")
+    return degraded("replication", f"{there}: the design asks for 3, so that any one may be lost")
 
 
-async def _transactions(scratch: _Scratch) -> Finding:
+async def _transactions(scratch: _Scratch) -> Diagnosis:
     try:
         async with asyncio.timeout(8):
             await _abort_one(scratch)
     except (KafkaError, TimeoutError) as error:
-        return Finding("transactions", Health.DEGRADED, f"none ({in_words(error)}); the loop needs none")
-    return Finding("transactions", Health.FINE, "InitProducerId is answered, and a transaction aborts")
+        return degraded("transactions", f"none ({in_words(error)}); the loop needs none")
+    return fine("transactions", "InitProducerId is answered, and a transaction aborts")
 
 
-async def _read_committed(scratch: _Scratch) -> Finding:
+async def _read_committed(scratch: _Scratch) -> Diagnosis:
     """After `_transactions`: its aborted record is there for one reader and not for the other."""
     seen = {level: await _values(scratch, level) for level in ("read_uncommitted", "read_committed")}
     if b"aborted" not in seen["read_uncommitted"]:
-        return Finding("read_committed", Health.DEGRADED, "cannot be shown without transactions; the loop needs none")
+        return degraded("read_committed", "cannot be shown without transactions; the loop needs none")
     if b"aborted" in seen["read_committed"]:
-        return Finding("read_committed", Health.DEGRADED, "shows aborted records; the loop writes none")
-    return Finding("read_committed", Health.FINE, "hides aborted records")
+        return degraded("read_committed", "shows aborted records; the loop writes none")
+    return fine("read_committed", "hides aborted records")
 
 
 async def _abort_one(scratch: _Scratch) -> None:
@@ -186,7 +186,7 @@ class _Joined(ConsumerRebalanceListener):  # type: ignore[misc]
         self._joined.set()
 
 
-async def _join_time(scratch: _Scratch) -> Finding:
+async def _join_time(scratch: _Scratch) -> Diagnosis:
     loop, joined = asyncio.get_running_loop(), asyncio.Event()
     consumer = AIOKafkaConsumer(
         **client_options(scratch.connection),
@@ -204,32 +204,32 @@ async def _join_time(scratch: _Scratch) -> Finding:
         await consumer.stop()
     detail = f"a worker joins its group after {taken:.1f} s"
     if taken <= JOIN_SECONDS:
-        return Finding("join time", Health.FINE, detail)
-    return Finding("join time", Health.DEGRADED, f"{detail}, and so does each rebalance, with a session timeout of 6 s")
+        return fine("join time", detail)
+    return degraded("join time", f"{detail}, and so does each rebalance, with a session timeout of 6 s")
 
 
-async def _config_access(scratch: _Scratch) -> Finding:
+async def _config_access(scratch: _Scratch) -> Diagnosis:
     config = scratch.found.config
     if config is None:
         detail = "the broker does not tell a topic's settings: retention and sizes cannot be verified"
-        return Finding("config access", Health.DEGRADED, detail)
+        return degraded("config access", detail)
     wrong = sorted(name for name, value in scratch.spec.config.items() if config.get(name) != value)
     if wrong:
-        return Finding("config access", Health.DEGRADED, f"a new topic has other settings: {', '.join(wrong)}")
-    return Finding("config access", Health.FINE, "a new topic has the settings it was given")
+        return degraded("config access", f"a new topic has other settings: {', '.join(wrong)}")
+    return fine("config access", "a new topic has the settings it was given")
 
 
-async def _message_size(scratch: _Scratch) -> Finding:
+async def _message_size(scratch: _Scratch) -> Diagnosis:
     value = bytes(MAX_EVENT_BYTES)
     async with log_producer(scratch.connection) as producer:
         offset = await send(producer, scratch.name, 0, "k", value)
     async for record in read_all(scratch.connection, scratch.name, 0, start=offset):
         if record.offset == offset and record.value == value:
-            return Finding("message size", Health.FINE, "an event of 8 MiB is written and read back")
-    return Finding("message size", Health.BROKEN, "an event of 8 MiB was acknowledged and does not come back")
+            return fine("message size", "an event of 8 MiB is written and read back")
+    return broken("message size", "an event of 8 MiB was acknowledged and does not come back")
 
 
-async def _end_offsets(scratch: _Scratch) -> Finding:
+async def _end_offsets(scratch: _Scratch) -> Diagnosis:
     """Three records in one batch."""
     async with log_producer(scratch.connection) as producer:
         batch = producer.create_batch()
@@ -242,20 +242,20 @@ async def _end_offsets(scratch: _Scratch) -> Finding:
         told = (await consumer.end_offsets([at]))[at]
     read = (await end_offsets(scratch.connection, [(scratch.name, 0)]))[scratch.name, 0]
     if read != last:
-        return Finding("end offsets", Health.BROKEN, f"the log ends at {last}, and a reader finds {read}")
+        return broken("end offsets", f"the log ends at {last}, and a reader finds {read}")
     if told != last:
         detail = f"ListOffsets says {told} where the log ends at {last}; readers here take the high watermark instead"
-        return Finding("end offsets", Health.DEGRADED, detail)
-    return Finding("end offsets", Health.FINE, "ListOffsets tells the end of the log")
+        return degraded("end offsets", detail)
+    return fine("end offsets", "ListOffsets tells the end of the log")
 
 
-async def _retention(connection: Connection, prefix: str, partitions: int) -> Finding:
+async def _retention(connection: Connection, prefix: str, partitions: int) -> Diagnosis:
     """The topics of the prefix against the design."""
     specs = {spec.name: spec for spec in load_topics(prefix, partitions)}
     async with TopicAdmin(connection) as admin:
         brokers, found = await admin.brokers(), await admin.found(specs)
     if not found:
-        return Finding("retention", Health.FINE, f"no topics under {prefix} yet, to be made as designed")
+        return fine("retention", f"no topics under {prefix} yet, to be made as designed")
     wrong = []
     for name, topic in found.items():
         wanted = specs[name].on(brokers).config
@@ -264,13 +264,13 @@ async def _retention(connection: Connection, prefix: str, partitions: int) -> Fi
             f"{name} {key}={config.get(key)}, not {wanted[key]}" for key in wanted if config.get(key) != wanted[key]
         ]
     if any(topic.config is None for topic in found.values()):
-        return Finding("retention", Health.DEGRADED, "the broker does not tell how long its topics keep what they hold")
+        return degraded("retention", "the broker does not tell how long its topics keep what they hold")
     if wrong:
-        return Finding("retention", Health.DEGRADED, f"not as designed: {'; '.join(wrong)}; see `rods topics apply`")
-    return Finding("retention", Health.FINE, f"{len(found)} topics under {prefix} keep what the design asks for")
+        return degraded("retention", f"not as designed: {'; '.join(wrong)}; see `rods topics apply`")
+    return fine("retention", f"{len(found)} topics under {prefix} keep what the design asks for")
 
 
-_PROBES: dict[str, Callable[[_Scratch], Awaitable[Finding]]] = {
+_PROBES: dict[str, Callable[[_Scratch], Awaitable[Diagnosis]]] = {
     "replication": _replication,
     "config access": _config_access,
     "transactions": _transactions,

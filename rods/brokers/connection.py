@@ -75,14 +75,14 @@ async def tried(connection: Connection, seconds: float = 10.0) -> None:
         await asyncio.sleep(_PAUSE_SECONDS)
 
 
-class _Refusal(NamedTuple):
+class _NoEntry(NamedTuple):
     """Why a broker does not let us in. final: waiting will not change it."""
 
     final: bool
     sentence: str
 
 
-async def _refusal(connection: Connection, address: str) -> _Refusal | None:
+async def _refusal(connection: Connection, address: str) -> _NoEntry | None:
     host, port = parse_address(address)
     milliseconds = int(ANSWER_SECONDS * 1000)
     try:
@@ -97,13 +97,13 @@ async def _refusal(connection: Connection, address: str) -> _Refusal | None:
     return None
 
 
-def _explained(error: Exception, connection: Connection, address: str) -> _Refusal:
+def _explained(error: Exception, connection: Connection, address: str) -> _NoEntry:
     for kinds, sentence in _FINAL:
         if isinstance(error, kinds):
-            return _Refusal(True, sentence(connection, address, error))
+            return _NoEntry(True, sentence(connection, address, error))
     if isinstance(error, ConnectionRefusedError | TimeoutError) or not isinstance(error, KafkaError | ConnectionError):
-        return _Refusal(False, _silent(address))
-    return _Refusal(False, _hung_up(connection, address))
+        return _NoEntry(False, _silent(address))
+    return _NoEntry(False, _hung_up(connection, address))
 
 
 def _silent(address: str) -> str:

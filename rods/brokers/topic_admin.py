@@ -1,6 +1,6 @@
 """Topics as a broker has them, and the changes that a plan makes to them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -12,7 +12,7 @@ from aiokafka.errors import IncompatibleBrokerVersion, KafkaError, TopicAlreadyE
 from eventlog.connection import Broker, client_options
 from eventlog.reader import read_all
 from rods.brokers.topics_file import TopicSpec
-from rods.brokers.topics_plan import Action, Change, FoundTopic, RunUnder
+from rods.brokers.topics_plan import FoundTopic, RunUnder, TopicAction, TopicChange
 from rods.errors import UserError
 from schemas.codec import decode
 from schemas.epochs import EpochOpened
@@ -88,16 +88,16 @@ class TopicAdmin:
             if code not in (0, TopicAlreadyExistsError.errno):
                 raise _refused(f"make the topic {name}", code, detail)
 
-    async def apply(self, changes: Sequence[Change]) -> None:
+    async def apply(self, changes: Sequence[TopicChange]) -> None:
         """Makes every change of a plan, topics first, then partitions, then settings."""
         try:
             await self._apply(changes)
         except IncompatibleBrokerVersion as error:
             raise UserError(f"this broker can neither add partitions nor alter a topic that exists: {error}") from error
 
-    async def _apply(self, changes: Sequence[Change]) -> None:
-        await self.create([change.spec for change in changes if change.action is Action.CREATE])
-        grown = {c.spec.name: NewPartitions(c.spec.partitions) for c in changes if c.action is Action.GROW}
+    async def _apply(self, changes: Sequence[TopicChange]) -> None:
+        await self.create([change.spec for change in changes if change.action is TopicAction.CREATE])
+        grown = {c.spec.name: NewPartitions(c.spec.partitions) for c in changes if c.action is TopicAction.GROW}
         if grown:
             response = await self._client.create_partitions(grown)
             for name, code, *detail in response.topic_errors:
@@ -111,7 +111,7 @@ class TopicAdmin:
         """Removes topics with all they hold."""
         await self._client.delete_topics(list(names))
 
-    async def _alter(self, change: Change) -> None:
+    async def _alter(self, change: TopicChange) -> None:
         """AlterConfigs replaces all that the topic was given, so that what the file does not name is given again."""
         assert change.found is not None
         config = {**change.found.own, **{difference.name: difference.after for difference in change.differences}}
@@ -144,13 +144,10 @@ def _refused(what: str, code: int, detail: Sequence[Any]) -> UserError:
     return UserError(f"the broker refuses to {what} (error {code}{': ' + words if words else ''})")
 
 
-async def run_under(broker: Broker, prefix: str, found: Mapping[str, FoundTopic]) -> RunUnder | None:
-    """The run whose events the prefix holds, if any."""
-    name = Topic.EPOCHS.named(prefix)
-    if name not in found:
-        return None
+async def run_under(broker: Broker, prefix: str) -> RunUnder | None:
+    """The run whose events the prefix's topics hold, if any."""
     run: RunUnder | None = None
-    async for record in read_all(broker, name, 0, start=None):
+    async for record in read_all(broker, Topic.EPOCHS.named(prefix), 0, start=None):
         try:
             event = decode(record.value or b"")
         except SchemaError:

@@ -13,7 +13,7 @@ from eventlog.reader import end_offsets
 from rods.brokers.connection import connection_of, tried
 from rods.brokers.topic_admin import TopicAdmin, run_under
 from rods.brokers.topics_file import TOPICS_FILE, TopicSpec, load_topics
-from rods.brokers.topics_plan import Change, FoundTopic, plan
+from rods.brokers.topics_plan import FoundTopic, TopicChange, plan
 from rods.errors import UserError
 from rods.settings import Settings
 from schemas.topics import Topic
@@ -21,7 +21,7 @@ from schemas.topics import Topic
 _SHOWN_SECONDS = 15.0
 
 
-async def planned(settings: Settings, file: Path | None, *, apply: bool) -> tuple[Change, ...]:
+async def planned(settings: Settings, file: Path | None, *, apply: bool) -> tuple[TopicChange, ...]:
     """The plan for the settings' prefix and N, carried out if asked. Raises UserError."""
     connection = connection_of(settings)
     await tried(connection)
@@ -30,7 +30,8 @@ async def planned(settings: Settings, file: Path | None, *, apply: bool) -> tupl
         async with TopicAdmin(connection) as admin:
             brokers = await admin.brokers()
             found = await _found(admin, specs)
-            run = await run_under(connection, settings.prefix, found)
+            has_log = Topic.EPOCHS.named(settings.prefix) in found
+            run = await run_under(connection, settings.prefix) if has_log else None
             wanted = [spec.on(brokers) for spec in specs]
             changes = plan(wanted, found, run)
             if apply:

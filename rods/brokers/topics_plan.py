@@ -11,7 +11,7 @@ from rods.brokers.topics_file import TopicSpec
 from rods.errors import UserError
 
 
-class Action(StrEnum):
+class TopicAction(StrEnum):
     CREATE = "create"
     GROW = "grow"
     ALTER = "alter"
@@ -41,7 +41,7 @@ class RunUnder:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class SettingChange:
     """A setting to alter. before: None where it is not known."""
 
     name: str
@@ -50,21 +50,21 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TopicChange:
     """What happens to one topic. notes: what differs and stays so, or could not be found out."""
 
     spec: TopicSpec
-    action: Action
-    differences: tuple[Difference, ...] = ()
+    action: TopicAction
+    differences: tuple[SettingChange, ...] = ()
     notes: tuple[str, ...] = ()
     found: FoundTopic | None = None
 
     @property
     def changes_something(self) -> bool:
-        return self.action is not Action.UNCHANGED
+        return self.action is not TopicAction.UNCHANGED
 
 
-def plan(specs: Sequence[TopicSpec], found: Mapping[str, FoundTopic], run: RunUnder | None) -> tuple[Change, ...]:
+def plan(specs: Sequence[TopicSpec], found: Mapping[str, FoundTopic], run: RunUnder | None) -> tuple[TopicChange, ...]:
     """A change for each topic, in order. Raises UserError where a topic would shrink, or change under a run."""
     for spec in specs:
         _refuse(spec, found.get(spec.name), run)
@@ -87,20 +87,20 @@ def _refuse(spec: TopicSpec, found: FoundTopic | None, run: RunUnder | None) -> 
         )
 
 
-def _change(spec: TopicSpec, found: FoundTopic | None) -> Change:
+def _change(spec: TopicSpec, found: FoundTopic | None) -> TopicChange:
     if found is None:
-        return Change(spec, Action.CREATE)
+        return TopicChange(spec, TopicAction.CREATE)
     differences, notes = _differences(spec, found), _notes(spec, found)
     if found.partitions < spec.partitions:
-        return Change(spec, Action.GROW, differences, notes, found)
-    return Change(spec, Action.ALTER if differences else Action.UNCHANGED, differences, notes, found)
+        return TopicChange(spec, TopicAction.GROW, differences, notes, found)
+    return TopicChange(spec, TopicAction.ALTER if differences else TopicAction.UNCHANGED, differences, notes, found)
 
 
-def _differences(spec: TopicSpec, found: FoundTopic) -> tuple[Difference, ...]:
+def _differences(spec: TopicSpec, found: FoundTopic) -> tuple[SettingChange, ...]:
     if found.config is None:
         return ()
     pairs = ((name, found.config.get(name), wanted) for name, wanted in sorted(spec.config.items()))
-    return tuple(Difference(*pair) for pair in pairs if pair[1] != pair[2])
+    return tuple(SettingChange(*pair) for pair in pairs if pair[1] != pair[2])
 
 
 def _notes(spec: TopicSpec, found: FoundTopic) -> tuple[str, ...]:

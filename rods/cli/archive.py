@@ -1,14 +1,12 @@
 """``rods archive``: copies, heads and keys of an archive, and the way back into a broker."""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rods.cli.run_log import Json, archive_folder, audit_errors
+from rods.cli.run_log import Json, archive_folder, audit_errors, bar
 from rods.errors import UserError
 
 if TYPE_CHECKING:
@@ -52,7 +50,7 @@ def restore(
         plans(settings)
         try_connection(connection)
         asyncio.run(create_restored_topics(connection, prefix, partitions))
-        with _bar("restoring", "records") as progress:
+        with bar("restoring", "records") as progress:
             records = asyncio.run(write_back(settings, progress))
     document = {"records": records, "partitions": partitions, "cut": settings.cut.number if settings.cut else None}
     typer.echo(json.dumps(document) if as_json else f"restored {records} records to {broker}, topics {prefix}*")
@@ -71,7 +69,7 @@ def copy(
     with audit_errors():
         path = Path(source)
         origin = Store.at(str(archive_folder(path)) if path.is_dir() else source)
-        with _bar("copying", "bytes") as progress:
+        with bar("copying", "bytes") as progress:
             copied = copy_archive(origin, Store.at(target), lambda done: progress(done, 0))
     text = f"copied {copied.segments} segments of {copied.bytes} bytes; {copied.present} were there already"
     typer.echo(json.dumps(asdict(copied)) if as_json else text)
@@ -123,16 +121,3 @@ def _cut(archive: Path, number: int | None) -> "Cut | None":
     if not cuts or not 0 <= number <= len(cuts):
         raise UserError(f"the archive at {archive} has {len(cuts)} cuts, and none with the number {number}")
     return cuts[number - 1]
-
-
-@contextmanager
-def _bar(words: str, unit: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on stderr; it takes what is done and how much there is, 0 where that is not known."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    columns = (TextColumn(words), BarColumn(), MofNCompleteColumn(), TextColumn(unit))
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(words, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total or None)

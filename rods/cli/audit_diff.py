@@ -1,13 +1,12 @@
 """``rods audit diff``: two runs side by side."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from rods.cli.run_log import Json, Prefix, Run, ToEpoch, audit_errors, open_log, say
+from rods.cli.run_log import Json, Prefix, Run, ToEpoch, audit_errors, open_log, show
 from rods.errors import UserError
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ _NAME_TWO = (
 )
 
 
-class Cluster(NamedTuple):
+class ClusterRun(NamedTuple):
     """A run on a cluster, as far as flags name one."""
 
     broker: str | None
@@ -48,37 +47,31 @@ def diff(
     Exit code 1: a decision differs."""
     from streams.audit.compare.runs import compare_runs
 
-    one, another = _two_logs(_named(run, other, Cluster(broker, prefix), Cluster(other_broker, other_prefix)))
+    one, another = _two_logs(_named(run, other, ClusterRun(broker, prefix), ClusterRun(other_broker, other_prefix)))
     with audit_errors():
         contrast = compare_runs(one, another, to_epoch)
-    if as_json:
-        document = {
-            "run_ids": list(contrast.run_ids),
-            "equal": contrast.equal,
-            "settings": [found._asdict() for found in contrast.settings],
-            "epochs": [epoch.document() for epoch in contrast.epochs],
-        }
-        typer.echo(json.dumps(document))
-    else:
-        for line in lines(contrast):
-            say(line)
-    if not contrast.equal:
-        raise typer.Exit(1)
+    document = {
+        "run_ids": list(contrast.run_ids),
+        "equal": contrast.equal,
+        "settings": [found._asdict() for found in contrast.settings],
+        "epochs": [epoch.document() for epoch in contrast.epochs],
+    }
+    show(document, lines(contrast), as_json, good=contrast.equal)
 
 
-def _named(run: Path | None, other: Path | None, first: Cluster, second: Cluster) -> "list[Path | Cluster]":
+def _named(run: Path | None, other: Path | None, first: ClusterRun, second: ClusterRun) -> "list[Path | ClusterRun]":
     """What the flags name, in order: folders, then runs on clusters."""
-    named: list[Path | Cluster] = [folder for folder in (run, other) if folder is not None]
+    named: list[Path | ClusterRun] = [folder for folder in (run, other) if folder is not None]
     if first.broker is not None:
         named.append(first)
     if second != (None, None):
-        named.append(Cluster(second.broker or first.broker, second.prefix or first.prefix))
+        named.append(ClusterRun(second.broker or first.broker, second.prefix or first.prefix))
     return named
 
 
-def _two_logs(named: "list[Path | Cluster]") -> "list[LogSource]":
+def _two_logs(named: "list[Path | ClusterRun]") -> "list[LogSource]":
     """Raises UserError where these are not two."""
-    if len(named) != 2 or any(isinstance(one, Cluster) and one.broker is None for one in named):
+    if len(named) != 2 or any(isinstance(one, ClusterRun) and one.broker is None for one in named):
         raise UserError(_NAME_TWO)
     return [open_log(one) if isinstance(one, Path) else open_log(None, one.broker, one.prefix or "") for one in named]
 

@@ -1,13 +1,12 @@
 """``rods audit drift``: how a curriculum moved, epoch by epoch, and what of it is worth a look."""
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rods.cli.run_log import Broker, Json, Prefix, Run, ToEpoch, audit_errors, columns_folder, open_log, say
+from rods.cli.run_log import Broker, Json, Prefix, Run, ToEpoch, audit_errors, columns_folder, open_log, show
 
 if TYPE_CHECKING:
     from streams.audit.drift.figures import DriftReport, EpochDrift
@@ -48,13 +47,7 @@ def drift(
         from rods.reports.report import write_whole
 
         write_whole(html, drift_page(report, found, limits))
-    if as_json:
-        typer.echo(json.dumps(document(report, found)))
-    else:
-        for line in lines(report, found):
-            say(line)
-    if found:
-        raise typer.Exit(1)
+    show(document(report, found), lines(report, found), as_json, good=not found)
 
 
 def document(report: "DriftReport", found: "Sequence[Finding]") -> dict[str, Any]:

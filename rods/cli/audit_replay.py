@@ -1,13 +1,12 @@
 """``rods audit replay``: every decision of a run recomputed from its facts, and compared."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rods.cli.run_log import Broker, Json, Prefix, Run, ToEpoch, audit_errors, open_log, provenance_here, say
+from rods.cli.run_log import Broker, Json, Prefix, Run, ToEpoch, audit_errors, open_log, provenance_here, show
 
 if TYPE_CHECKING:
     from streams.audit.compare.divergence import Divergence
@@ -33,13 +32,7 @@ def replay(
     with audit_errors():
         source = open_log(run, broker, prefix)
         report = recompute(source, ReplayOptions(to_epoch, task, processes), provenance_here())
-    if as_json:
-        typer.echo(json.dumps(document(report)))
-    else:
-        for line in lines(report):
-            say(line)
-    if not report.agrees:
-        raise typer.Exit(1)
+    show(document(report), lines(report), as_json, good=report.agrees)
 
 
 def document(report: "ReplayReport") -> dict[str, Any]:

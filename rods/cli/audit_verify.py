@@ -1,19 +1,17 @@
 """``rods audit verify``: is a log whole, in an archive or on a cluster, and is every record an event that could be?"""
 
-import json
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rods.cli.run_log import Broker, Json, Prefix, Run, audit_errors, open_log, say
+from rods.cli.run_log import Broker, Json, Prefix, Run, audit_errors, bar, open_log, show
 from rods.errors import UserError
 
 if TYPE_CHECKING:
-    from streams.audit.verify.archive import Progress, Verification, Witness
+    from streams.audit.verify.archive import Verification, Witness
 
 
 def verify(
@@ -40,19 +38,13 @@ def verify(
     if broker and (heads or public_key):
         raise UserError("heads are those of an archive; name its folder instead of --broker")
     source = open_log(run, broker, prefix)
-    with audit_errors(), _progress("records" if broker else "bytes") as progress:
+    with audit_errors(), bar("verifying", "records" if broker else "bytes") as progress:
         if isinstance(source, ClusterSource):
             result = verify_cluster(source, progress)
         else:
             assert isinstance(source, ArchiveSource)
             result = verify_archive(source.folder, jobs or os.cpu_count() or 1, _witness(heads, public_key), progress)
-    if as_json:
-        typer.echo(json.dumps(document(result)))
-    else:
-        for line in lines(result, show_all):
-            say(line)
-    if not result.sound:
-        raise typer.Exit(1)
+    show(document(result), lines(result, show_all), as_json, good=result.sound)
 
 
 def document(result: "Verification") -> dict[str, Any]:
@@ -115,17 +107,3 @@ def _witness(heads: Path | None, public_key: Path | None) -> "Witness":
     from streams.audit.verify.archive import Witness
 
     return Witness(parse_heads(heads) if heads else None, read_public_key(public_key) if public_key else None)
-
-
-@contextmanager
-def _progress(unit: str) -> Iterator["Progress"]:
-    """A bar on stderr."""
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn
-
-    count = DownloadColumn() if unit == "bytes" else MofNCompleteColumn()
-    columns = (TextColumn("verifying"), BarColumn(), count, TextColumn("" if unit == "bytes" else unit))
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("verify", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,12 +1,11 @@
 """``rods audit what-if``: the same rollouts under other rules."""
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rods.cli.run_log import Broker, Json, Prefix, Run, ToEpoch, audit_errors, open_log, say
+from rods.cli.run_log import Broker, Json, Prefix, Run, ToEpoch, audit_errors, open_log, show
 
 if TYPE_CHECKING:
     from streams.audit.compare.changes import Change, EpochChanges
@@ -34,11 +33,7 @@ def what_if(
     with audit_errors():
         overlay = Overlay.parse(assignments or ())
         epochs = decide(open_log(run, broker, prefix), overlay, to_epoch)
-    if as_json:
-        typer.echo(json.dumps(document(epochs, assignments or ())))
-        return
-    for line in lines(epochs, assignments or ()):
-        say(line)
+    show(document(epochs, assignments or ()), lines(epochs, assignments or ()), as_json)
 
 
 def document(epochs: "Sequence[EpochChanges]", assignments: Sequence[str]) -> dict[str, Any]:

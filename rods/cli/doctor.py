@@ -2,9 +2,11 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
+
+from rods.cli.cluster import given
 
 
 def doctor(
@@ -18,17 +20,15 @@ def doctor(
     import logging
 
     from rods.checks import examine
-    from rods.finding import Health
+    from rods.diagnosis import Condition
     from rods.settings import load_settings
 
-    given: dict[str, Any] = {"broker": broker, "policy": policy, "tasks": tasks}
-    flags = {name: value for name, value in given.items() if value is not None}
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
-    findings = examine(load_settings(settings, flags))
+    findings = examine(load_settings(settings, given(broker=broker, policy=policy, tasks=tasks)))
     for finding in findings:
         if as_json:
             typer.echo(json.dumps({"check": finding.check, "health": finding.health, "detail": finding.detail}))
         else:
             typer.echo(f"{finding.health:<9} {finding.check:<15}{finding.detail}")
-    if any(finding.health is Health.BROKEN for finding in findings):
+    if any(finding.health is Condition.BROKEN for finding in findings):
         raise typer.Exit(1)

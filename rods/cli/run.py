@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rods.cli.cluster import given
+
 if TYPE_CHECKING:
     from rods.run import RunOutcome
     from rods.settings import Settings
@@ -52,17 +54,14 @@ def run(
     }
     fixed: dict[str, Any] = {"tasks": tasks, "policy": policy, "prefix": prefix}
     if resume is not None:
-        _refuse_decided(
-            fixed
-            | {"seed": seed, "folder": folder, "curriculum": curriculum}
-            | _given({"settings": settings, "set": assignments or None})
-        )
-        _finish(_resume(resume, _given(free), epochs), as_json)
+        decided = {"seed": seed, "folder": folder, "curriculum": curriculum, "settings": settings}
+        _refuse_decided(fixed | decided | {"set": assignments or None})
+        _finish(_resume(resume, given(**free), epochs), as_json)
         return
     identity = _run_id()
-    rules = _given({"epochs": epochs, "seed": seed, "curriculum": curriculum})
-    where = {"run_id": identity, "folder": str(folder or Path("runs") / identity)}
-    flags = _given({**where, **fixed, **free, "rules": rules})
+    rules = given(epochs=epochs, seed=seed, curriculum=curriculum)
+    where = str(folder or Path("runs") / identity)
+    flags = given(run_id=identity, folder=where, **fixed, **free, rules=rules)
     for text in assignments or ():
         flags = merged(flags, parse_assignment(text))
     _finish(_run(load_settings(settings, flags)), as_json)
@@ -89,8 +88,8 @@ def _refuse_decided(flags: dict[str, Any]) -> None:
     """A run keeps what decides it. Raises UserError."""
     from rods.errors import UserError
 
-    if given := [f"--{name}" for name, value in flags.items() if value is not None]:
-        raise UserError(f"{given[0]} cannot be given with --resume: a run goes on with what it was started with")
+    if named := [f"--{name}" for name, value in flags.items() if value is not None]:
+        raise UserError(f"{named[0]} cannot be given with --resume: a run goes on with what it was started with")
 
 
 def _finish(outcome: "RunOutcome", as_json: bool) -> None:
@@ -115,10 +114,6 @@ def _print(outcome: "RunOutcome") -> None:
 
     print_summary(outcome.summary)
     typer.echo(f"{outcome.ending}: {outcome.folder.path}, report {outcome.folder.report}")
-
-
-def _given(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def _run_id() -> str:

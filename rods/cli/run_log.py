@@ -1,9 +1,10 @@
 """What the auditing commands read: a run folder, an archive folder, or the topics of a live cluster."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,11 +24,14 @@ Json = Annotated[bool, typer.Option("--json", help="JSON on stdout and nothing e
 @contextmanager
 def audit_errors() -> Iterator[None]:
     """An error of the audit is a user's error: the log is not what was said, or cannot be read."""
+    from rods.wrong_setting import wrong_setting
     from streams.archive.errors import ArchiveError
-    from streams.audit.errors import AuditError
+    from streams.audit.errors import AuditError, InvalidRuleError
 
     try:
         yield
+    except InvalidRuleError as error:
+        raise UserError(wrong_setting(error.cause)) from error
     except (AuditError, ArchiveError) as error:
         raise UserError(str(error)) from error
 
@@ -70,6 +74,31 @@ def provenance_here() -> "Provenance":
 def columns_folder(run: Path | None) -> Path | None:
     """Where a run folder keeps the audit's side files; None for a bare archive and for a cluster."""
     return run / "columns" if run is not None and (run / "run.json").exists() else None
+
+
+def show(document: dict[str, Any], lines: Iterable[str], as_json: bool, *, good: bool = True) -> None:
+    """Prints a report as one JSON object, or line by line. Raises typer.Exit with code 1 where what it says is bad."""
+    if as_json:
+        typer.echo(json.dumps(document))
+    else:
+        for line in lines:
+            say(line)
+    if not good:
+        raise typer.Exit(1)
+
+
+@contextmanager
+def bar(words: str, unit: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on stderr; it takes what is done and how much there is, 0 where that is not known."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn
+
+    count = DownloadColumn() if unit == "bytes" else MofNCompleteColumn()
+    columns = (TextColumn(words), BarColumn(), count, TextColumn("" if unit == "bytes" else unit))
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(words, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total or None)
 
 
 def say(line: str) -> None:

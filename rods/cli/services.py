@@ -3,10 +3,11 @@
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from rods.cli.cluster import given
 from rods.errors import UserError
 
 SettingsFile = Annotated[
@@ -48,8 +49,7 @@ def work(
     if settings is not None and settings.suffix == ".json":
         resolved = read_resolved(settings)
     else:
-        given = {"broker": broker, "prefix": prefix, "folder": str(folder) if folder else None}
-        flags: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        flags = given(broker=broker, prefix=prefix, folder=str(folder) if folder else None)
         resolved = load_settings(settings, flags)
     if resolved.starts_broker:
         raise UserError(f"the {service} service needs a broker: give --broker HOST:PORT")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rods.cli.run_log import Json
 from rods.errors import UserError
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Task sources: list, show, verify ground truths, judge recorded calls.")
 
 Source = Annotated[str, typer.Option("--source", help="workbench or bfcl")]
-Json = Annotated[bool, typer.Option("--json", help="JSON on stdout and nothing else there")]
 
 
 @app.command("list")

@@ -9,7 +9,7 @@ import typer
 from rods.cli.cluster import Broker, Prefix, SettingsFile, cluster_settings
 
 if TYPE_CHECKING:
-    from rods.brokers.topics_plan import Change
+    from rods.brokers.topics_plan import TopicChange
 
 app = typer.Typer(no_args_is_help=True, help="Topics: partitions, retention, replication and message sizes.")
 
@@ -56,7 +56,7 @@ def list_topics(
         typer.echo(json.dumps(row) if as_json else _row(row))
 
 
-def _document(change: "Change") -> dict[str, Any]:
+def _document(change: "TopicChange") -> dict[str, Any]:
     return {
         "topic": change.spec.name,
         "action": change.action,
@@ -67,7 +67,7 @@ def _document(change: "Change") -> dict[str, Any]:
     }
 
 
-def _line(change: "Change") -> str:
+def _line(change: "TopicChange") -> str:
     spec, found = change.spec, change.found
     parts = [f"{d.name}: {d.before if d.before is not None else 'not set'} -> {d.after}" for d in change.differences]
     if found is None:

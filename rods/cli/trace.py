@@ -1,12 +1,11 @@
 """``rods trace``: one task's history, from the original it descends from to its variants and its retirement."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rods.cli.run_log import Broker, Json, Prefix, audit_errors, open_log, say
+from rods.cli.run_log import Broker, Json, Prefix, audit_errors, open_log, show
 
 
 def trace(
@@ -25,8 +24,5 @@ def trace(
         raise UserError("name the task after the run, as `rods pool show` lists it")
     with audit_errors():
         found = lineage(open_log(None if broker else Path(run), broker, prefix), wanted)
-    if as_json:
-        typer.echo(json.dumps({"task": found.wanted, "tasks": [history.document() for _, history in found.tasks()]}))
-        return
-    for line in history_lines(found):
-        say(line)
+    document = {"task": found.wanted, "tasks": [history.document() for _, history in found.tasks()]}
+    show(document, history_lines(found), as_json)

@@ -37,7 +37,7 @@ STYLE = {
 Draw = Callable[[Any, Sequence[EpochSummary]], None]
 
 
-class Chart(NamedTuple):
+class DrawnChart(NamedTuple):
     """A drawn chart. svg: an element for an HTML page."""
 
     title: str
@@ -45,7 +45,7 @@ class Chart(NamedTuple):
     svg: str
 
 
-class _Plan(NamedTuple):
+class _Drawing(NamedTuple):
     """from_start: whether epoch 0, the state before training, has a place in the chart."""
 
     title: str
@@ -54,14 +54,14 @@ class _Plan(NamedTuple):
     from_start: bool = False
 
 
-def charts(rows: Sequence[EpochSummary]) -> list[Chart]:
+def charts(rows: Sequence[EpochSummary]) -> list[DrawnChart]:
     """Every chart, in the order of the page."""
     return [_chart(name, plan, rows) for name, plan in _PLANS.items()]
 
 
-def _chart(name: str, plan: _Plan, rows: Sequence[EpochSummary]) -> Chart:
+def _chart(name: str, plan: _Drawing, rows: Sequence[EpochSummary]) -> DrawnChart:
     shown = [row for row in rows if row.epoch or plan.from_start]
-    return Chart(plan.title, plan.note, _svg(name, plan.draw, shown))
+    return DrawnChart(plan.title, plan.note, _svg(name, plan.draw, shown))
 
 
 def _svg(name: str, draw: Draw, rows: Sequence[EpochSummary]) -> str:
@@ -163,13 +163,13 @@ def _by_reason(
     return shown
 
 
-_PLANS: dict[str, _Plan] = {
-    "progress": _Plan("Progress", "Mean share of turns passed; 1 is every turn of every task.", _progress, True),
-    "flat": _Plan("Groups without variance", "They give no gradient: the depletion that RODS works against.", _flat),
-    "zones": _Plan("Zones", "Train groups by the zone of their task.", _zones),
-    "synthesis": _Plan("Synthesis", "Boundary seeds selected, and what became of them.", _synthesis),
-    "rejected": _Plan("Variants rejected", "Attempts at a variant that failed a gate, by reason.", _rejected),
-    "turnover": _Plan("Turnover", "Tasks injected (above) and retired by rule (below) at the boundary.", _turnover),
-    "pool": _Plan("Pool", "Members after the boundary of the epoch.", _pool, True),
-    "trained": _Plan("Training", "Groups with a gradient, as the learner trained on them.", _trained),
+_PLANS: dict[str, _Drawing] = {
+    "progress": _Drawing("Progress", "Mean share of turns passed; 1 is every turn of every task.", _progress, True),
+    "flat": _Drawing("Groups without variance", "They give no gradient: the depletion that RODS works against.", _flat),
+    "zones": _Drawing("Zones", "Train groups by the zone of their task.", _zones),
+    "synthesis": _Drawing("Synthesis", "Boundary seeds selected, and what became of them.", _synthesis),
+    "rejected": _Drawing("Variants rejected", "Attempts at a variant that failed a gate, by reason.", _rejected),
+    "turnover": _Drawing("Turnover", "Tasks injected (above) and retired by rule (below) at the boundary.", _turnover),
+    "pool": _Drawing("Pool", "Members after the boundary of the epoch.", _pool, True),
+    "trained": _Drawing("Training", "Groups with a gradient, as the learner trained on them.", _trained),
 }

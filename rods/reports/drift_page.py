@@ -8,7 +8,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from rods.reports.charts import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, STYLE, Chart
+from rods.reports.charts import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, STYLE, DrawnChart
 from rods.reports.report import template
 from rods.reports.table import decimal
 from streams.audit.drift.figures import DriftReport, EpochDrift
@@ -26,9 +26,9 @@ def drift_page(report: DriftReport, found: Sequence[Finding], limits: DriftLimit
     )
 
 
-def drift_charts(report: DriftReport) -> list[Chart]:
+def drift_charts(report: DriftReport) -> list[DrawnChart]:
     """Every chart, in the order of the page."""
-    return [Chart(title, note, _svg(title, draw, report.epochs)) for title, note, draw in _PLANS]
+    return [DrawnChart(title, note, _svg(title, draw, report.epochs)) for title, note, draw in _PLANS]
 
 
 def _svg(name: str, draw: Draw, rows: Sequence[EpochDrift]) -> str:

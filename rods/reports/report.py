@@ -10,7 +10,7 @@ import jinja2
 
 from rods.reports.charts import charts
 from rods.reports.summary import RunSummary
-from rods.reports.table import decimal, rise_line
+from rods.reports.table import decimal, uplift_line
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -29,7 +29,7 @@ def report_page(summary: RunSummary, settings: Mapping[str, Any]) -> str:
         charts=charts(summary.epochs),
         settings=json.dumps(settings, indent=2, sort_keys=True, default=str),
         decimal=decimal,
-        rise_line=rise_line,
+        uplift_line=uplift_line,
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from rods.reports.uplift import Rise, mean, paired_rise
+from rods.reports.uplift import Uplift, mean, paired_uplift
 from schemas.epochs import AlarmRaised, EpochClosed, EpochOpened, PolicyEvaluated, StepClosed, StepOpened
 from schemas.pool import (
     PoolMaterialized,
@@ -25,8 +25,8 @@ from schemas.rollouts import Purpose, TaskMeasured
 from schemas.seals import PartitionSealed, SealedGroup, SelectionClosed, Zone
 from schemas.synthesis import VariantRejected
 
-POOL_RISE = "pool at the start"
-HELDOUT_RISE = "held out"
+POOL_UPLIFT = "pool at the start"
+HELDOUT_UPLIFT = "held out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +81,15 @@ class RunSummary:
     run_id: str
     rules: str
     epochs: tuple[EpochSummary, ...]
-    rises: tuple[Rise, ...]
+    rises: tuple[Uplift, ...]
     lineage: dict[str, int]
     alarms: tuple[str, ...]
 
     def document(self) -> dict[str, Any]:
         """As JSON holds it: plain values, the keys of the fields."""
         document: dict[str, Any] = asdict(self)
-        for row, rise in zip(document["rises"], self.rises, strict=True):
-            row["errors"] = rise.errors
+        for row, uplift in zip(document["rises"], self.rises, strict=True):
+            row["errors"] = uplift.errors
         return document
 
 
@@ -177,7 +177,7 @@ class SummaryFold:
             run_id=self._run_id,
             rules=self._rules,
             epochs=self.rows(),
-            rises=tuple([rise for rise in (self._pool_rise(), *self._heldout_rises()) if rise]),
+            rises=tuple([uplift for uplift in (self._pool_uplift(), *self._heldout_uplifts()) if uplift]),
             lineage=self._lineage(),
             alarms=tuple(self._alarms),
         )
@@ -277,7 +277,7 @@ class SummaryFold:
         """The evaluation at the highest temperature, which is the one that sampling trains at."""
         return epoch.evaluations[max(epoch.evaluations)] if epoch.evaluations else {}
 
-    def _pool_rise(self) -> Rise | None:
+    def _pool_uplift(self) -> Uplift | None:
         """Of the tasks that were in the pool at the start, between the first and the last epoch that measured."""
         start = self._epochs.get(0, _Epoch()).pool
         measured = [number for number in sorted(self._epochs) if self._epochs[number].groups]
@@ -285,16 +285,16 @@ class SummaryFold:
             return None
         first, last = measured[0], measured[-1]
         kept = {task: value for task, value in self._epochs[first].progress().items() if task in start.members}
-        return paired_rise(POOL_RISE, first, kept, last, self._epochs[last].progress())
+        return paired_uplift(POOL_UPLIFT, first, kept, last, self._epochs[last].progress())
 
-    def _heldout_rises(self) -> list[Rise | None]:
+    def _heldout_uplifts(self) -> list[Uplift | None]:
         """Of the held-out tasks, between the first and the last evaluation at each temperature."""
         by_temperature: dict[float, list[tuple[int, dict[str, Fraction]]]] = {}
         for number in sorted(self._epochs):
             for temperature, results in self._epochs[number].evaluations.items():
                 by_temperature.setdefault(temperature, []).append((number, results))
         return [
-            paired_rise(f"{HELDOUT_RISE}, temperature {temperature:g}", *found[0], *found[-1])
+            paired_uplift(f"{HELDOUT_UPLIFT}, temperature {temperature:g}", *found[0], *found[-1])
             for temperature, found in sorted(by_temperature.items())
             if len(found) > 1
         ]

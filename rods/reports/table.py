@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rods.reports.summary import EpochSummary, Moment, RunSummary
-from rods.reports.uplift import Rise
+from rods.reports.uplift import Uplift
 
 PLAIN_WIDTH = 160
 MAX_WORD = 48
@@ -83,24 +83,25 @@ def status_line(status: Status) -> Text:
     return Text("; ".join(parts), style="dim")
 
 
-def rise_line(rise: Rise) -> str:
-    """A rise with its standard error, in one line."""
-    errors = "" if rise.errors is None else f", {rise.errors:+.1f} standard errors"
+def uplift_line(uplift: Uplift) -> str:
+    """An uplift with its standard error, in one line."""
+    errors = "" if uplift.errors is None else f", {uplift.errors:+.1f} standard errors"
     return (
-        f"{rise.name}: {rise.first:.4f} in epoch {rise.first_epoch}, {rise.last:.4f} in epoch {rise.last_epoch}, "
-        f"rise {rise.rise:+.4f} ± {rise.error:.4f}{errors} ({rise.tasks} tasks, paired)"
+        f"{uplift.name}: {uplift.first:.4f} in epoch {uplift.first_epoch}, "
+        f"{uplift.last:.4f} in epoch {uplift.last_epoch}, "
+        f"uplift {uplift.rise:+.4f} ± {uplift.error:.4f}{errors} ({uplift.tasks} tasks, paired)"
     )
 
 
 def print_summary(summary: RunSummary, console: Console | None = None) -> None:
-    """The last tables and the rises, on stdout."""
+    """The last tables and the uplifts, on stdout."""
     out = console or _console(stderr=False)
     out.print(epoch_table(summary.epochs), "", sep="\n")
     reasons = reason_table(summary.epochs)
     if reasons.row_count:
         out.print(reasons, "", sep="\n")
-    for rise in summary.rises:
-        out.print(Text(rise_line(rise)))
+    for uplift in summary.rises:
+        out.print(Text(uplift_line(uplift)))
     for alarm in summary.alarms:
         out.print(Text(f"alarm: {printable(alarm, 200)}"))
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
 
-Progress = Mapping[str, Fraction]
+TaskProgress = Mapping[str, Fraction]
 """Task to its mean progress, exact."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rise:
-    """Mean progress of `tasks` tasks, measured in both epochs. error: the rise's standard error."""
+class Uplift:
+    """Mean progress of `tasks` tasks, measured in both epochs. error: the uplift's standard error."""
 
     name: str
     tasks: int
@@ -28,17 +28,19 @@ class Rise:
 
     @property
     def errors(self) -> float | None:
-        """The rise in standard errors; None where there is no spread to judge it by."""
+        """The uplift in standard errors; None where there is no spread to judge it by."""
         return self.rise / self.error if self.error else None
 
 
-def paired_rise(name: str, first_epoch: int, first: Progress, last_epoch: int, last: Progress) -> Rise | None:
-    """The rise over the tasks that both hold; None for fewer than two."""
+def paired_uplift(
+    name: str, first_epoch: int, first: TaskProgress, last_epoch: int, last: TaskProgress
+) -> Uplift | None:
+    """The uplift over the tasks that both hold; None for fewer than two."""
     tasks = sorted(first.keys() & last.keys())
     if len(tasks) < 2:
         return None
     differences = [last[task] - first[task] for task in tasks]
-    return Rise(
+    return Uplift(
         name=name,
         tasks=len(tasks),
         first_epoch=first_epoch,

@@ -3,11 +3,21 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from pydantic import ValidationError
+
 _LONGEST_REASON = 200
 
 
 class AuditError(Exception):
     """The log cannot be audited as it is, or what was asked of it makes no sense."""
+
+
+class InvalidRuleError(AuditError):
+    """A rule to try out is invalid. cause: which one, and why; whoever talks to the user words it."""
+
+    def __init__(self, cause: ValidationError) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
 
 
 @contextmanager

@@ -8,8 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from schemas.rules import Rules
-from schemas.wrong_setting import wrong_setting
-from streams.audit.errors import AuditError
+from streams.audit.errors import AuditError, InvalidRuleError
 
 REDECIDED: Mapping[str, frozenset[str]] = {
     "measure": frozenset({"window", "alpha_low", "alpha_high", "min_variance"}),
@@ -54,7 +53,7 @@ def _overlaid(text: str, assignments: tuple[tuple[str, str, str], ...]) -> str:
     try:
         return Rules.model_validate(document).canonical()
     except ValidationError as error:
-        raise AuditError(wrong_setting(error)) from error
+        raise InvalidRuleError(error) from error
 
 
 def _assignment(text: str) -> tuple[str, str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from learner.controller import Learner, Provenance
+from learner.controller import Learner, RunProvenance
 from learner.engine import StepMetrics
 from learner.errors import LearnerError, SupersededError
 from learner.log import LearnerLog, Write
@@ -27,7 +27,7 @@ from tests.integration.live_broker import LiveBrokers
 
 N = 2
 EPOCHS = 3
-PROVENANCE = Provenance("", {}, "", "", "")
+PROVENANCE = RunProvenance("", {}, "", "", "")
 
 
 def rules(deadline: float = 240.0, settle: float = 240.0, epochs: int = EPOCHS, evaluated: int = 2) -> Rules:

@@ -56,7 +56,7 @@ async def test_a_worker_that_keeps_dying_ends_the_run_with_its_last_words(tmp_pa
     spec = _spec(tmp_path, "print('no such model'); raise SystemExit(3)", limits=limits)
     async with Supervisor([spec]) as supervisor:
         with pytest.raises(WorkerKeepsDyingError, match=r"w worker keeps dying \(exit code 3, 3 times\)") as error:
-            await supervisor.guard(asyncio.sleep(60))
+            await supervisor.watch()
         assert supervisor.states["w"] is WorkerState.KEEPS_DYING
     assert error.value.last_words.splitlines() == ["no such model"] * 3
 
@@ -69,17 +69,7 @@ async def test_exit_code_0_is_a_death_unless_the_worker_may_finish(tmp_path: Pat
             await asyncio.sleep(0.01)
     async with Supervisor([_spec(tmp_path, "", "dies", limits=limits)]) as supervisor:
         with pytest.raises(WorkerKeepsDyingError):
-            await supervisor.guard(asyncio.sleep(60))
-
-
-async def test_guard_gives_the_result_or_the_error_of_the_work(tmp_path: Path) -> None:
-    async def fail() -> None:
-        raise KeyError("work")
-
-    async with Supervisor([_spec(tmp_path, PATIENT)]) as supervisor:
-        assert await supervisor.guard(asyncio.sleep(0, "done")) == "done"
-        with pytest.raises(KeyError):
-            await supervisor.guard(fail())
+            await supervisor.watch()
 
 
 async def test_a_worker_that_ignores_sigterm_is_killed_within_the_grace_period(tmp_path: Path) -> None:

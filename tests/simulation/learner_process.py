@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eventlog.standstill import Place as NamedPlace
-from learner.controller import Learner, Provenance
+from learner.controller import Learner, RunProvenance
 from learner.errors import SupersededError
 from learner.log import Fold, LearnerLog, Write
 from learner.trainer import ScriptedTrainer
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 WITHOUT_DEADLINE = 300.0
-PROVENANCE = Provenance("revision", {}, "source", "model", "tokenizer")
+PROVENANCE = RunProvenance("revision", {}, "source", "model", "tokenizer")
 
 
 class SimulatedLog(LearnerLog):

@@ -184,12 +184,15 @@ class _Running:
             await asyncio.sleep(0.02)
 
     async def _to_its_end(self, around: "list[asyncio.Task[None]]") -> None:
+        dying = asyncio.create_task(self.supervisor.watch())
         try:
             async with asyncio.timeout(LIMIT_SECONDS):
-                await self.supervisor.guard(self._finished(around))
+                await self._finished([*around, dying])
                 await asyncio.gather(*self.striking)
         except TimeoutError:
             raise TrialError(self._story("did not end")) from None
+        finally:
+            dying.cancel()
 
     async def _finished(self, around: "list[asyncio.Task[None]]") -> None:
         while self.supervisor.states["learner"] is not WorkerState.FINISHED:

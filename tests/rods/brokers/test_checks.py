@@ -11,7 +11,7 @@ from rods.brokers.checks import examine_broker
 from rods.brokers.embedded import EmbeddedBroker, create_topics
 from rods.brokers.kafka import KafkaBroker
 from rods.brokers.topic_admin import TopicAdmin
-from rods.finding import Finding, Health
+from rods.diagnosis import Condition, Diagnosis
 from schemas.topics import Topic
 
 CHECKS = [
@@ -27,11 +27,11 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
         yield Connection(broker.address)
 
 
-async def degraded(connection: Connection, prefix: str = "rods.") -> dict[str, Finding]:
+async def degraded(connection: Connection, prefix: str = "rods.") -> dict[str, Diagnosis]:
     findings = await examine_broker(connection, prefix, 4)
     assert [finding.check for finding in findings] == CHECKS
-    assert [finding for finding in findings if finding.health is Health.BROKEN] == []
-    return {finding.check: finding for finding in findings if finding.health is Health.DEGRADED}
+    assert [finding for finding in findings if finding.health is Condition.BROKEN] == []
+    return {finding.check: finding for finding in findings if finding.health is Condition.DEGRADED}
 
 
 async def test_the_embedded_brokers_shortcomings_are_named(tmp_path: Path) -> None:
@@ -71,4 +71,4 @@ async def test_a_retention_that_would_lose_the_log_is_named(kafka: Connection) -
 
 async def test_a_broker_that_is_gone_is_broken_and_not_an_error() -> None:
     findings = await examine_broker(Connection("127.0.0.1:1"), "rods.", 4)
-    assert {finding.health for finding in findings} == {Health.BROKEN}
+    assert {finding.health for finding in findings} == {Condition.BROKEN}

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from rods.brokers.topics_file import TopicSpec, load_topics
-from rods.brokers.topics_plan import Action, Difference, FoundTopic, RunUnder, plan
+from rods.brokers.topics_plan import FoundTopic, RunUnder, SettingChange, TopicAction, plan
 from rods.errors import UserError
 from schemas.topics import Topic
 
@@ -19,24 +19,24 @@ def as_asked(spec: TopicSpec) -> FoundTopic:
 
 def test_an_absent_topic_is_created() -> None:
     [change] = plan([ROLLOUTS], {}, None)
-    assert (change.action, change.changes_something) == (Action.CREATE, True)
+    assert (change.action, change.changes_something) == (TopicAction.CREATE, True)
 
 
 def test_a_topic_as_asked_for_is_left_alone() -> None:
     [change] = plan([ROLLOUTS], {ROLLOUTS.name: as_asked(ROLLOUTS)}, None)
-    assert (change.action, change.differences, change.notes) == (Action.UNCHANGED, (), ())
+    assert (change.action, change.differences, change.notes) == (TopicAction.UNCHANGED, (), ())
 
 
 def test_a_setting_that_differs_is_altered_and_one_the_file_does_not_name_is_not() -> None:
     config = {**POOL.config, "retention.ms": "3600000", "flush.ms": "7"}
     [change] = plan([POOL], {POOL.name: replace(as_asked(POOL), config=config)}, None)
-    assert change.action is Action.ALTER
-    assert change.differences == (Difference("retention.ms", "3600000", "-1"),)
+    assert change.action is TopicAction.ALTER
+    assert change.differences == (SettingChange("retention.ms", "3600000", "-1"),)
 
 
 def test_fewer_partitions_grow_where_no_run_is() -> None:
     [change] = plan([ROLLOUTS], {ROLLOUTS.name: replace(as_asked(ROLLOUTS), partitions=2)}, None)
-    assert change.action is Action.GROW
+    assert change.action is TopicAction.GROW
 
 
 def test_more_partitions_than_asked_for_are_refused() -> None:
@@ -55,13 +55,13 @@ def test_under_a_run_a_topic_that_is_missing_comes_with_the_runs_partitions_only
     with pytest.raises(UserError, match="which keeps the 2 partitions"):
         plan([ROLLOUTS], {}, RunUnder("r1", 2))
     [change] = plan([ROLLOUTS], {}, RunUnder("r1", 4))
-    assert change.action is Action.CREATE
+    assert change.action is TopicAction.CREATE
 
 
 def test_under_a_run_settings_may_change() -> None:
     config = {**ROLLOUTS.config, "retention.ms": "1"}
     [change] = plan([ROLLOUTS], {ROLLOUTS.name: replace(as_asked(ROLLOUTS), config=config)}, RunUnder("r1", 4))
-    assert change.action is Action.ALTER
+    assert change.action is TopicAction.ALTER
 
 
 def test_a_refusal_comes_before_any_change() -> None:
@@ -71,11 +71,11 @@ def test_a_refusal_comes_before_any_change() -> None:
 
 def test_a_broker_that_tells_no_settings_is_noted_and_nothing_is_altered() -> None:
     [change] = plan([POOL], {POOL.name: replace(as_asked(POOL), config=None)}, None)
-    assert change.action is Action.UNCHANGED
+    assert change.action is TopicAction.UNCHANGED
     assert "does not tell" in change.notes[0]
 
 
 def test_replicas_are_not_moved_but_named() -> None:
     [change] = plan([POOL], {POOL.name: replace(as_asked(POOL), replication=1)}, None)
-    assert change.action is Action.UNCHANGED
+    assert change.action is TopicAction.UNCHANGED
     assert "replication is 1 where 3" in change.notes[0]

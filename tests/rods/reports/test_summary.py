@@ -96,23 +96,23 @@ def test_the_moment_counts_the_groups_of_the_newest_step() -> None:
 
 
 def test_the_pools_rise_is_paired_over_the_tasks_it_started_with() -> None:
-    rise = next(rise for rise in WHOLE.rises if rise.name == "pool at the start")
-    assert (rise.tasks, rise.first_epoch, rise.last_epoch) == (2, 1, 2)
-    assert (rise.first, rise.last, rise.rise) == (0.25, 0.625, 0.375)
-    assert rise.error == pytest.approx(0.125)
-    assert rise.errors == pytest.approx(3)
+    uplift = next(uplift for uplift in WHOLE.rises if uplift.name == "pool at the start")
+    assert (uplift.tasks, uplift.first_epoch, uplift.last_epoch) == (2, 1, 2)
+    assert (uplift.first, uplift.last, uplift.rise) == (0.25, 0.625, 0.375)
+    assert uplift.error == pytest.approx(0.125)
+    assert uplift.errors == pytest.approx(3)
 
 
 def test_the_held_out_rise_spans_the_first_and_the_last_evaluation() -> None:
-    rise = next(rise for rise in WHOLE.rises if rise.name == "held out, temperature 1")
-    assert (rise.first_epoch, rise.last_epoch, rise.tasks) == (0, 2, 2)
-    assert (rise.first, rise.last) == (0.375, 0.625)
+    uplift = next(uplift for uplift in WHOLE.rises if uplift.name == "held out, temperature 1")
+    assert (uplift.first_epoch, uplift.last_epoch, uplift.tasks) == (0, 2, 2)
+    assert (uplift.first, uplift.last) == (0.375, 0.625)
 
 
 def test_each_temperature_has_its_own_rise() -> None:
     greedy = [evaluated(0, 0.0, h1=0, h2=4), evaluated(2, 0.0, h1=4, h2=4)]
     stamped = [stamp(event, run_id="made", occurred_at=1, producer="learner") for event in greedy]
-    names = [rise.name for rise in summary_of([*RUN, *stamped]).rises]
+    names = [uplift.name for uplift in summary_of([*RUN, *stamped]).rises]
     assert names == ["pool at the start", "held out, temperature 0", "held out, temperature 1"]
 
 

@@ -33,7 +33,7 @@ def test_the_last_table_shows_every_column_and_the_rises() -> None:
     assert "1 0.250 0.500 50% 0/1/1/0 1 2 3 1 0 2+1 digest-1 17" in lines
     assert "rejected: duplicate 2 0" in lines
     assert "retired: burn_in 0 1" in lines
-    assert "pool at the start: 0.2500 in epoch 1, 0.6250 in epoch 2, rise +0.3750 ± 0.1250" in text
+    assert "pool at the start: 0.2500 in epoch 1, 0.6250 in epoch 2, uplift +0.3750 ± 0.1250" in text
     assert "+3.0 standard errors (2 tasks, paired)" in text
     assert "alarm: epoch 2: starvation" in text
 
