@@ -20,7 +20,7 @@ import fastavro.schema
 
 from schemas.catalogue import BY_KIND
 from schemas.derive import NAMESPACE, Convert, avro_schema, decoder, encoder, field_decoders
-from schemas.envelope import RECURRING, Event
+from schemas.envelope import MAX_REMEMBERED, RECURRING, Event
 from schemas.errors import SchemaError, UndecodableError, UnknownFingerprintError
 
 MAGIC = b"\xc3\x01"
@@ -28,8 +28,6 @@ HEADER_BYTES = 10
 MAX_EVENT_BYTES = 8 * 1024 * 1024
 AVRO_FOLDER = Path(__file__).parent / "avro"
 _LONG = {"type": "long"}
-MAX_REMEMBERED = 262_144
-"""Encoded items of recurring fields that a process remembers, some 200 bytes each."""
 
 
 Part = Callable[[Event], bytes]

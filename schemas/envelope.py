@@ -13,6 +13,8 @@ from typing import ClassVar, Protocol, TypeVar
 
 RECURRING = "recurring"
 """Metadata of an array field: its items are hashable and mostly those of the events before, as a task's state is."""
+MAX_REMEMBERED = 262_144
+"""Items of recurring fields that a process remembers in encoded form, some 200 bytes each."""
 
 NAMESPACE = uuid.UUID("6f1d1c7e-5e4b-5d0a-9a53-0d6b5c1f2a90")
 _VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}

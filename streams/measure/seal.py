@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
 
-from schemas.codec import MAX_REMEMBERED
+from schemas.envelope import MAX_REMEMBERED
 from schemas.rules import canonical_json
 from schemas.seals import PartitionSealed, SealedGroup, TaskState
 from streams.errors import UnassembledSealError

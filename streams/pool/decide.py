@@ -23,6 +23,7 @@ from math import floor
 from operator import attrgetter, not_
 from typing import Any
 
+from schemas.envelope import MAX_REMEMBERED
 from schemas.pool import BoundaryOpened, PoolMaterialized, RetirementRule, TaskInjected, TaskProbed, TaskRetired
 from schemas.rollouts import Purpose
 from schemas.rules import Rules, canonical_json
@@ -31,7 +32,6 @@ from streams.measure.exact import mean_of, phi_of, text_of
 from streams.pool.evidence import Evidence
 from streams.pool.state import Candidate, Member, PoolState, Retired
 
-MAX_REMEMBERED = 262_144
 _ORIGINAL = attrgetter("original")
 
 

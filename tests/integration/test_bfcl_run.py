@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from producers.environments.bfcl.reference import ReferenceChecker
 from schemas.pool import TaskInjected, VariantVerified
 from schemas.rollouts import RolloutFinished
@@ -14,6 +16,7 @@ from schemas.topics import Topic
 from tests.integration.loop import archived
 
 
+@pytest.mark.slow
 def test_three_epochs_of_bfcl_inject_variants_that_the_packages_checker_passes(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     flags = ["--tasks", "bfcl", "--policy", "scripted", "--epochs", "3", "--json", "--folder", str(folder)]

@@ -187,17 +187,6 @@ async def test_a_learner_that_dies_anywhere_leaves_the_next_one_with_the_same_po
     assert {f"pool-00000{epoch}" for epoch in range(EPOCHS + 1)} <= written
 
 
-async def test_a_learner_that_dies_three_times_ends_with_the_same_pools(broker: str, tmp_path: Path) -> None:
-    wanted, prefix = await undisturbed(broker, tmp_path), "thrice."
-    await create_topics(broker, prefix, N)
-    async with Services(broker, prefix, N).running():
-        for nonce, dies_at in (("a", ("BarrierReached", 1)), ("b", ("TaskRetired", 1)), ("c", ("TaskInjected", 3))):
-            with pytest.raises(DiedError):
-                await learner(broker, prefix, tmp_path, rules(), nonce=nonce, dies_at=dies_at).run()
-        await learner(broker, prefix, tmp_path, rules(), nonce="d").run()
-    assert await digests(broker, prefix) == wanted
-
-
 async def test_an_epoch_keeps_the_rules_it_was_opened_with(broker: str, tmp_path: Path) -> None:
     prefix, first = "rules.", rules(epochs=1)
     await create_topics(broker, prefix, N)

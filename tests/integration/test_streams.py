@@ -22,7 +22,6 @@ from schemas.topics import Topic, partition_of
 from streams.errors import StreamError
 from streams.service.settings import StreamsSettings
 from streams.service.worker import wait_for_topics
-from tests.integration.holding import share
 from tests.integration.live_broker import LiveBrokers
 from tests.integration.stream_topics import StreamsWorker, StreamTopics, decoded, plain_seals, plain_selections
 from tests.streams.rollout_log import barrier, expected, result, started
@@ -55,13 +54,6 @@ def start(topics: StreamTopics, tmp_path: Path) -> Iterator[Start]:
     yield one
     for worker in workers:
         worker.kill()
-
-
-async def joined(*workers: StreamsWorker) -> None:
-    """Waits until the workers are the group, each with a part of the partitions."""
-    while not share([worker.held for worker in workers], PARTITIONS):
-        assert all(worker.process.poll() is None for worker in workers), "a worker ended by itself"
-        await asyncio.sleep(0.05)
 
 
 def passed(task: str, step: int) -> tuple[int | None, ...]:
@@ -181,25 +173,6 @@ async def fetched(port: int, path: str) -> tuple[int, str]:
         return answer.status, await answer.text()
 
 
-async def test_a_worker_killed_between_a_barrier_and_its_seal_loses_nothing(topics: StreamTopics, start: Start) -> None:
-    worker = start()
-    await put_results(topics, 1)
-    await put_barriers(topics, 1)
-    await topics.events(Topic.SEALS, 1, SelectionClosed)
-    await put_results(topics, 2)
-    await topics.events(Topic.MEASUREMENTS, len(TASKS) * 2, TaskMeasured)
-    worker.pause()
-    await put_barriers(topics, 2)
-    assert len(await topics.all(Topic.SEALS)) == PARTITIONS + 1
-    worker.kill()
-    start()
-    await topics.events(Topic.SEALS, 2, SelectionClosed)
-    await put_results(topics, 3)
-    await put_barriers(topics, 3)
-    await topics.events(Topic.SEALS, 3, SelectionClosed)
-    await assert_exact(topics, 3)
-
-
 async def test_poison_goes_to_the_dead_letters_and_the_stream_goes_on(topics: StreamTopics, start: Start) -> None:
     start()
     await topics.put(encode(result())[:40], 0)
@@ -215,47 +188,6 @@ async def test_poison_goes_to_the_dead_letters_and_the_stream_goes_on(topics: St
     }
     assert max(len(letter.value) for letter in letters) == 64 * 1024
     await assert_exact(topics, 1)
-
-
-async def test_partitions_move_between_workers_and_a_paused_one_that_wakes_writes_nothing_else(
-    topics: StreamTopics, start: Start
-) -> None:
-    first = start()
-    await put_results(topics, 1)
-    await put_barriers(topics, 1)
-    await topics.events(Topic.SEALS, 1, SelectionClosed)
-    await put_results(topics, 2)
-    first.pause()
-    await put_barriers(topics, 2)
-    start()
-    await topics.events(Topic.SEALS, 2, SelectionClosed)
-    first.wake()
-    await put_results(topics, 3)
-    await put_barriers(topics, 3)
-    await topics.events(Topic.SEALS, 3, SelectionClosed)
-    await assert_exact(topics, 3)
-
-
-@pytest.mark.slow
-async def test_two_workers_share_the_partitions_and_one_may_die(topics: StreamTopics, start: Start) -> None:
-    """Each of two workers is killed once while results arrive; the other goes on, and a third takes its place."""
-    first, second = start(), start()
-    await joined(first, second)
-    await put_results(topics, 1)
-    await topics.events(Topic.MEASUREMENTS, len(TASKS), TaskMeasured)
-    await put_barriers(topics, 1)
-    await topics.events(Topic.SEALS, 1, SelectionClosed)
-    await put_results(topics, 2)
-    first.kill()
-    await put_barriers(topics, 2)
-    third = start()
-    await topics.events(Topic.SEALS, 2, SelectionClosed)
-    await joined(second, third)
-    await put_results(topics, 3)
-    second.kill()
-    await put_barriers(topics, 3)
-    await topics.events(Topic.SEALS, 3, SelectionClosed)
-    await assert_exact(topics, 3)
 
 
 async def test_a_worker_whose_topics_are_not_there_says_so(live: LiveBrokers, tmp_path: Path) -> None:

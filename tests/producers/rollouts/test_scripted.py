@@ -27,6 +27,7 @@ def _zone(mean: float) -> str:
     return "mastered" if mean > 0.85 else "hard" if mean < 0.20 else "boundary"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", [WorkbenchSource(train=200), BfclSource()], ids=["workbench", "bfcl"])
 def test_all_three_zones_are_occupied_at_every_version_and_tasks_move_up(source: TaskSource) -> None:
     paths: dict[str, list[str]] = {}

@@ -92,6 +92,7 @@ def teacher_forced(model: LlamaForCausalLM, ids: Sequence[int], temperature: flo
     return scores[torch.arange(len(ids) - 1), torch.tensor(list(ids[1:]))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("temperature", [1.0, 0.7, 0.0])
 def test_recorded_logprobs_are_those_of_the_whole_conversation(
     folder: Path, tmp_path: Path, temperature: float
@@ -110,6 +111,7 @@ def test_recorded_logprobs_are_those_of_the_whole_conversation(
         assert torch.allclose(actual[sampled], expected[sampled], atol=1e-4)
 
 
+@pytest.mark.slow
 def test_an_answer_does_not_depend_on_the_batch(folder: Path) -> None:
     together = conversations(make_policy(folder), 10, 2, 1.0)
     policy = make_policy(folder)
@@ -151,6 +153,7 @@ def run(policy: TransformersPolicy) -> list[AttemptResult]:
     return [attempt for spec in specs for attempt in outcomes[spec.group].attempts]
 
 
+@pytest.mark.slow
 def test_a_run_repeats_itself(folder: Path) -> None:
     first, second = run(make_policy(folder)), run(make_policy(folder))
     assert [attempt.token_ids for attempt in first] == [attempt.token_ids for attempt in second]

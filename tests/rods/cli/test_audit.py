@@ -51,6 +51,7 @@ def test_exit_codes_tell_a_divergence_from_agreement(tmp_path: Path) -> None:
     assert (found["agrees"], found["first"]["path"], found["first"]["recorded"]) == (False, "visits", "77")
 
 
+@pytest.mark.slow
 def test_a_finding_is_told_by_the_exit_code_and_the_page_is_written(tmp_path: Path) -> None:
     assert ran("audit", "drift", RUN).exit_code == 1
     calm = [f"--limit={name}=99" for name in ("psi", "jensen_shannon", "flip_share")]

@@ -79,6 +79,7 @@ def matches(expected: str, found: str) -> bool:
     return re.fullmatch("".join(parts), found.rstrip("\n") + "\n" if found else "") is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.split("\n")[0][2:60])
 def test_a_command_of_the_page_prints_what_the_page_says(
     block: str, folder: Path, monkeypatch: pytest.MonkeyPatch

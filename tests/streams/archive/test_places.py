@@ -37,6 +37,7 @@ def places(data: bytes) -> list[int]:
     return [at for at in range(len(data)) if data.startswith(WANTED, at)]
 
 
+@pytest.mark.slow
 @given(records)
 def test_the_rows_with_a_place_are_found_and_numbered(rows: list[Row]) -> None:
     container = open_container(encode_segment(listed(rows)))

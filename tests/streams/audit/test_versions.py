@@ -134,6 +134,7 @@ def test_an_old_log_replays_under_newer_schemas_and_other_defaults(name: str, la
     assert done.returncode == 0
 
 
+@pytest.mark.slow
 def test_the_other_audits_read_an_old_log_too(later: Path) -> None:
     archive = str(GOLDEN / "disturbed")
     assert "no decision differs" in python(later, "-m", "rods", "audit", "what-if", archive).stdout

@@ -145,6 +145,7 @@ def _free_port() -> int:
         return port
 
 
+@pytest.mark.slow
 async def test_a_killed_sink_goes_on_where_its_tables_end(broker: str, tmp_path: Path) -> None:
     await create_topics(broker, "kill.", 2)
     dsn = f"chdb://{tmp_path}/ch"

@@ -13,6 +13,7 @@ SOURCE = BfclSource()
 TASKS = (*SOURCE.tasks("train"), *SOURCE.tasks("heldout"))
 
 
+@pytest.mark.slow
 def test_on_8000_seeded_corruptions_verdict_and_first_failed_turn_agree_on_every_one() -> None:
     found = compare(TASKS, list(corrupted_cases(TASKS, 1, 8000)))
     assert found.cases == 8000

@@ -28,6 +28,7 @@ def test_a_task_is_a_pure_function_of_seed_index_split_and_dial() -> None:
     assert generate(1, 3, "train", HARD) != generate(1, 3, "train", EASY)
 
 
+@pytest.mark.slow
 def test_the_splits_share_no_id_no_state_and_no_call_sequence_even_across_seeds() -> None:
     train = list(_tasks("train", 1500)) + list(_tasks("train", 300, seed=7))
     heldout = list(_tasks("heldout", 1500)) + list(_tasks("heldout", 300, seed=9))

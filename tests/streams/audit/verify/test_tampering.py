@@ -17,6 +17,7 @@ def test_the_untouched_archive_is_sound(target: Target) -> None:
     assert target.sound()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_act_of_tampering_is_reported_in_its_place(target: Target, part: int) -> None:
     size = COUNT // PARTS
