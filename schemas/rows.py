@@ -11,6 +11,7 @@ boolean beyond 1) raises ValueError: such a body is for `schemas.codec`, which t
 
 import struct
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,6 @@ Rows = list[list[tuple[Any, ...]]]
 """The rows of every layout of a reader, by `Layout.number`."""
 
 _LONGEST_SHIFT = 56
-_UNDECODABLE = (IndexError, ValueError, OverflowError, struct.error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,29 +64,47 @@ def _cell(value: Any) -> Any:
 
 
 class RowReader:
-    """Reads bodies of one schema, which has no logical types."""
+    """Reads bodies of one schema. most_items: of an array of records, where a limit is set."""
 
-    def __init__(self, schema: dict[str, Any]) -> None:
-        source = _Source()
+    def __init__(self, schema: dict[str, Any], most_items: int | None = None) -> None:
+        source = _Source(most_items)
         self.layout = source.layout(schema)
         self._lists = source.lists
         self._read = source.compiled()
 
     def empty(self) -> Rows:
-        """Lists for `read` to fill."""
+        """Lists for rows."""
         return [[] for _ in range(self._lists)]
 
-    def read(self, data: bytes, start: int, rows: Rows) -> int:
-        """Adds one body's rows; where it ends. Raises ValueError, with some rows of its arrays added."""
-        return self.read_all([data], start, rows)[0]
-
-    def read_all(self, frames: list[bytes], start: int, rows: Rows) -> list[int]:
-        """The same for a body in each frame."""
+    def read_frames(self, frames: list[bytes], start: int, rows: Rows) -> list[int]:
+        """Adds the rows of a body in each frame; where each body ends. Raises ValueError, with some rows added."""
         adds = [of_one.append for of_one in rows]
-        try:
+        with _told():
             return [self._read(frame, start, *adds) for frame in frames]
-        except _UNDECODABLE as error:
-            raise ValueError("a body is not plainly encoded") from error
+
+    def read_block(self, data: bytes, count: int, rows: Rows) -> list[int]:
+        """The same for bodies that follow each other from the first byte on."""
+        adds, ends, at = [of_one.append for of_one in rows], [], 0
+        with _told():
+            for _ in range(count):
+                at = self._read(data, at, *adds)
+                ends.append(at)
+        return ends
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except (IndexError, ValueError, OverflowError, struct.error) as error:
+        raise ValueError("a body is not plainly encoded") from error
+
+
+def long_at(data: bytes, at: int) -> tuple[int, int]:
+    """The integer that begins here, and where it ends. Raises ValueError."""
+    with _told():
+        short = _LONGS[data[at]]
+        return _long(data, at) if short is None else (short, at + 1)
 
 
 def _long(data: bytes, at: int) -> tuple[int, int]:
@@ -129,8 +147,9 @@ _GIVEN = {
 class _Source:
     """The reader's source as it grows: `at` is where the next value begins, `n` a length."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_items: int | None) -> None:
         self.lists = 1
+        self._most_items = most_items
         self._lines: list[str] = []
         self._variables = 0
         self._named: dict[str, dict[str, Any]] = {}
@@ -180,6 +199,8 @@ class _Source:
         number, row = self.lists, list[str]()
         self.lists += 1
         self._length(count)
+        if self._most_items is not None:
+            self._block(f"if {count} > {self._most_items}:", "raise ValueError('too many records')")
         self._line(f"for _ in range({count}):")
         self._indent += 1
         layout = self._record(items, number, row)

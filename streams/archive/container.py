@@ -1,23 +1,25 @@
 """The Avro object container format, read without trust: every length has a limit before anything of it is held.
 
-A few kilobytes of zstd can unfold to gigabytes, so blocks are decompressed by hand, up to a bound, and decoded one at a
+A few kilobytes of zstd can unfold to gigabytes, so blocks are decompressed here, up to a bound, and decoded one at a
 time: memory stays near the largest block, whatever a file claims. Format: Avro specification 1.11, object container
-files. A block's rows are decoded at once, as the items of an array.
+files; the header is fastavro's to read.
 """
 
 import io
 import json
-import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from typing import Any
+from functools import cache
+from itertools import islice
+from typing import Any, NamedTuple
 
 import fastavro
 import fastavro.schema
 from backports import zstd
 
 from schemas.codec import MAX_EVENT_BYTES
+from schemas.rows import RowReader, long_at
 from streams.archive.errors import ArchiveError
 
 MAGIC = b"Obj\x01"
@@ -30,8 +32,6 @@ MAX_ROW_HEADERS = 1_000
 _SYNC_BYTES = 16
 _WINDOW_LOG = 27
 _SMALLEST_ROW = 5
-_LONGEST_VARINT = 10
-_LARGE_BLOCK = 1024 * 1024
 SCHEMA: dict[str, Any] = {
     "type": "record",
     "name": "ArchivedRecord",
@@ -58,7 +58,17 @@ SCHEMA: dict[str, Any] = {
     ],
 }
 PARSED: Any = fastavro.parse_schema(SCHEMA, named_schemas={})
-_ROWS: Any = fastavro.parse_schema({"type": "array", "items": SCHEMA}, named_schemas={})
+_READER = RowReader(SCHEMA, MAX_ROW_HEADERS)
+
+
+class Row(NamedTuple):
+    """An archived record. timestamp: milliseconds since the epoch."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,25 +81,29 @@ class Container:
     start: int
     compressed: bool
 
-    def blocks(self) -> Iterator[list[dict[str, Any]]]:
+    def blocks(self) -> Iterator[list[Row]]:
         """The rows, block by block. Raises ArchiveError where bytes are missing, too many, or of another form."""
-        return (_rows(data, count) for data, count in self._unpacked_blocks())
+        return (_rows(data, count)[0] for data, count in self._unpacked_blocks())
 
-    def rows_at(self, places: Callable[[bytes], Iterable[int]]) -> Iterator[tuple[int, dict[str, Any]]]:
+    def rows_at(self, places: Callable[[bytes], Iterable[int]]) -> Iterator[tuple[int, Row]]:
         """The rows that hold at least one of the places, and the number of each in the container. places: of a block's
-        bytes, in ascending order. What lies between is passed over and not decoded. Raises ArchiveError."""
+        bytes. Raises ArchiveError."""
         first = 0
         for data, count in self._unpacked_blocks():
-            for number, row in _rows_at(data, count, places(data)):
-                yield first + number, row
+            rows, ends = _rows(data, count)
+            for number in sorted({bisect_right(ends, place) for place in places(data)}):
+                yield first + number, rows[number]
             first += count
 
     def _unpacked_blocks(self) -> Iterator[tuple[bytes, int]]:
         """Each block's bytes and the number of rows that it claims."""
         at = self.start
         while at < len(self.data):
-            count, at = _long(self.data, at)
-            size, at = _long(self.data, at)
+            try:
+                count, at = long_at(self.data, at)
+                size, at = long_at(self.data, at)
+            except ValueError as error:
+                raise ArchiveError("a length is cut short or too long") from error
             end = at + size
             if size < 0 or self.data[end : end + _SYNC_BYTES] != self.sync:
                 raise ArchiveError("a block is cut short or its sync marker is wrong")
@@ -103,17 +117,19 @@ def open_container(data: bytes) -> Container:
         raise ArchiveError(f"it has {len(data)} bytes, and {MAX_SEGMENT_BYTES} are allowed")
     if data[: len(MAGIC)] != MAGIC:
         raise ArchiveError("it is no Avro container file")
-    metadata, at = _metadata(data[:MAX_HEADER_BYTES], len(MAGIC))
-    if not _is_ours(metadata.pop("avro.schema", b"")):
+    head = io.BytesIO(data[:MAX_HEADER_BYTES])
+    try:
+        header: Any = fastavro.block_reader(head)
+    except Exception as error:
+        raise ArchiveError("its header is cut short, too large, or does not decode") from error
+    metadata: dict[str, str] = dict(header.metadata)
+    if not _is_ours(metadata.pop("avro.schema", "")):
         raise ArchiveError("it has another schema than archived records have")
-    codec = metadata.pop("avro.codec", b"null").decode("ascii", "replace")
+    codec = metadata.pop("avro.codec", "null")
     if codec not in (CODEC, "null"):
         raise ArchiveError(f"its codec is {codec[:20]!r}, and {CODEC!r} is expected")
-    sync = data[at : at + _SYNC_BYTES]
-    if len(sync) != _SYNC_BYTES:
-        raise ArchiveError("its header is cut short")
-    texts = {key: value.decode("utf-8", "replace") for key, value in metadata.items()}
-    return Container(data, texts, sync, at + _SYNC_BYTES, codec == CODEC)
+    start = head.tell()
+    return Container(data, metadata, data[start - _SYNC_BYTES : start], start, codec == CODEC)
 
 
 def _unpacked(packed: bytes) -> bytes:
@@ -130,144 +146,23 @@ def _unpacked(packed: bytes) -> bytes:
     return data
 
 
-def _rows(data: bytes, count: int) -> list[dict[str, Any]]:
+def _rows(data: bytes, count: int) -> tuple[list[Row], list[int]]:
+    """A block's rows, and where each ends."""
     if not 0 < count <= min(MAX_BLOCK_ROWS, len(data) // _SMALLEST_ROW):
         raise ArchiveError(f"a block claims {count} records in {len(data)} bytes")
-    if len(data) > _LARGE_BLOCK:
-        return _rows_by_hand(data, count)
-    items = io.BytesIO(_varint(count) + data + b"\0")
+    plain, headers = found = _READER.empty()
     try:
-        rows: Any = fastavro.schemaless_reader(items, _ROWS, None)
-    except Exception as error:
-        raise ArchiveError(f"a block's records do not decode: {type(error).__name__}") from error
-    if items.read(1):
-        raise ArchiveError("a block has bytes behind its last record")
-    decoded: list[dict[str, Any]] = rows
-    return decoded
-
-
-def _rows_by_hand(data: bytes, count: int) -> list[dict[str, Any]]:
-    """The same for a block in which millions of empty headers would fit: they are counted before any is held."""
-    rows, at = [], 0
-    for _ in range(count):
-        row, at = _row(data, at)
-        rows.append(row)
-    if at != len(data):
-        raise ArchiveError("a block has bytes behind its last record")
-    return rows
-
-
-def _rows_at(data: bytes, count: int, places: Iterable[int]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of a block that hold places, each with its number."""
-    at = number = 0
-    for place in places:
-        while at <= place:
-            if number >= count:
-                raise ArchiveError(f"a block holds more than the {count} records that it claims")
-            begin, at = at, _row_end(data, at)
-            number += 1
-            if place < at:
-                yield number - 1, _row(data, begin)[0]
-
-
-def _row(data: bytes, at: int) -> tuple[dict[str, Any], int]:
-    row: dict[str, Any] = {}
-    row["offset"], at = _long(data, at)
-    row["timestamp"], at = _long(data, at)
-    row["key"], at = _nullable(data, at)
-    row["value"], at = _nullable(data, at)
-    row["headers"], at = _headers(data, at)
-    return row, at
-
-
-def _row_end(data: bytes, at: int) -> int:
-    """Where the row that begins here ends."""
-    key = _TO_KEY(data, at)
-    value = _TO_VALUE(data, key.end() + _size(key[1])) if key else None
-    end = value.end() + _size(value[1]) if value else len(data)
-    return end + 1 if data[end : end + 1] == b"\0" else _row(data, at)[1]
-
-
-_EVEN = b"".join([re.escape(bytes([byte])) for byte in range(0, 0x80, 2)])
-_EVEN_MORE = b"".join([re.escape(bytes([byte])) for byte in range(0x80, 0x100, 2)])
-_SIZE = rb"([%s]|[%s][\x80-\xff]{0,2}[\x01-\x7f])" % (_EVEN, _EVEN_MORE)
-_TO_KEY = re.compile(rb"(?:[\x80-\xff]{0,9}[\x00-\x7f]){2}\x02" + _SIZE, re.DOTALL).match
-_TO_VALUE = re.compile(rb"\x02" + _SIZE, re.DOTALL).match
-"""A row up to its key's bytes, and from behind them up to its value's. Nearly every row has both, and no headers."""
-
-
-@lru_cache(maxsize=4096)
-def _size(encoded: bytes) -> int:
-    return _long(encoded, 0)[0]
-
-
-def _headers(data: bytes, at: int) -> tuple[list[dict[str, Any]], int]:
-    headers: list[dict[str, Any]] = []
-    count, at = _long(data, at)
-    while count:
-        if count < 0:
-            count = -count
-            _, at = _long(data, at)
-        if len(headers) + count > MAX_ROW_HEADERS:
-            raise ArchiveError(f"a record has more than {MAX_ROW_HEADERS} headers")
-        for _ in range(count):
-            key, at = _bytes(data, at)
-            value, at = _nullable(data, at)
-            headers.append({"key": key.decode("utf-8", "replace"), "value": value})
-        count, at = _long(data, at)
-    return headers, at
-
-
-def _nullable(data: bytes, at: int) -> tuple[bytes | None, int]:
-    branch, at = _long(data, at)
-    if branch not in (0, 1):
-        raise ArchiveError("a record's values do not decode")
-    return _bytes(data, at) if branch else (None, at)
-
-
-def _metadata(data: bytes, at: int) -> tuple[dict[str, bytes], int]:
-    pairs: dict[str, bytes] = {}
-    count, at = _long(data, at)
-    while count:
-        if count < 0:
-            count = -count
-            _, at = _long(data, at)
-        for _ in range(count):
-            key, at = _bytes(data, at)
-            value, at = _bytes(data, at)
-            pairs[key.decode("utf-8", "replace")] = value
-        count, at = _long(data, at)
-    return pairs, at
-
-
-def _bytes(data: bytes, at: int) -> tuple[bytes, int]:
-    size, at = _long(data, at)
-    if size < 0 or at + size > len(data):
-        raise ArchiveError("a length exceeds the bytes that are there")
-    return data[at : at + size], at + size
-
-
-def _long(data: bytes, at: int) -> tuple[int, int]:
-    """A zig-zag varint and where it ends."""
-    value = 0
-    for position, byte in enumerate(data[at : at + _LONGEST_VARINT]):
-        value |= (byte & 0x7F) << 7 * position
-        if byte < 0x80:
-            return (value >> 1) ^ -(value & 1), at + position + 1
-    raise ArchiveError("a length is cut short or too long")
-
-
-def _varint(value: int) -> bytes:
-    rest, out = value << 1, bytearray()
-    while rest > 0x7F:
-        out.append(rest & 0x7F | 0x80)
-        rest >>= 7
-    out.append(rest)
-    return bytes(out)
+        ends = _READER.read_block(data, count, found)
+    except ValueError as error:
+        raise ArchiveError(f"a block's records do not decode, or have more than {MAX_ROW_HEADERS} headers") from error
+    if ends[-1] != len(data):
+        raise ArchiveError("a block has bytes behind its last record, or lacks some of it")
+    following = iter(headers)
+    return [Row(*row[:4], tuple(islice(following, row[4])) if row[4] else ()) for row in plain], ends
 
 
 @cache
-def _is_ours(text: bytes) -> bool:
+def _is_ours(text: str) -> bool:
     """Whether a header's schema has the canonical form of ours."""
     try:
         canonical = fastavro.schema.to_parsing_canonical_form(json.loads(text))

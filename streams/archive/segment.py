@@ -74,9 +74,9 @@ def read_segment(path: Path, segment: Segment, partition: int) -> Iterator[LogRe
     try:
         for rows in container.blocks():
             for row in rows:
-                if row["offset"] != expected:
-                    raise ArchiveError(f"it holds offset {row['offset']} where {expected} is next")
-                yield _from_avro(row, topic, partition)
+                if row.offset != expected:
+                    raise ArchiveError(f"it holds offset {row.offset} where {expected} is next")
+                yield LogRecord(topic, partition, *row)
                 expected += 1
     except ArchiveError as error:
         raise ArchiveError(f"{where} cannot be read at offset {expected}: {error}") from error
@@ -92,9 +92,9 @@ def read_at(path: Path, segment: Segment, partition: int, places: Places) -> Ite
     topic = container.metadata["rods.topic"]
     try:
         for number, row in container.rows_at(places):
-            if row["offset"] != segment.first + number:
-                raise ArchiveError(f"it holds offset {row['offset']} where {segment.first + number} is next")
-            yield _from_avro(row, topic, partition)
+            if row.offset != segment.first + number:
+                raise ArchiveError(f"it holds offset {row.offset} where {segment.first + number} is next")
+            yield LogRecord(topic, partition, *row)
     except ArchiveError as error:
         raise ArchiveError(f"{where} cannot be read: {error}") from error
 
@@ -138,9 +138,3 @@ def _to_avro(record: LogRecord) -> dict[str, Any]:
         "value": record.value,
         "headers": [{"key": key, "value": value} for key, value in record.headers],
     }
-
-
-def _from_avro(row: Any, topic: str, partition: int) -> LogRecord:
-    headers = tuple((header["key"], header["value"]) for header in row["headers"])
-    timestamp = row["timestamp"]
-    return LogRecord(topic, partition, row["offset"], timestamp, row["key"], row["value"], headers)

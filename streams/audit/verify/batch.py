@@ -53,7 +53,7 @@ def batch_of_frames(kind: str, frames: list[bytes]) -> Batch:
     """Events of a kind, all in its newest version. Raises ValueError where one is not plainly encoded."""
     reader = _reader(kind)
     rows = reader.empty()
-    if reader.read_all(frames, HEADER_BYTES, rows) != list(map(len, frames)):
+    if reader.read_frames(frames, HEADER_BYTES, rows) != list(map(len, frames)):
         raise ValueError("a frame does not end where its event does")
     return _batch(reader, rows, len(frames))
 

@@ -9,9 +9,8 @@ import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
-from streams.archive.container import MAX_SEGMENT_BYTES, Container
+from streams.archive.container import MAX_SEGMENT_BYTES, Container, Row
 from streams.archive.errors import ArchiveError
 from streams.archive.segment import Segment, open_segment
 from streams.audit.collector import uncollected
@@ -95,13 +94,13 @@ class _Reading:
         if not container.metadata["rods.topic"].endswith(topic.value):
             raise ArchiveError("the segment cannot be read: it belongs to another topic")
         for row in self._rows(container):
-            self._records.take(row["offset"], row["key"], row["value"])
+            self._records.take(row.offset, row.key, row.value)
         last = self._job.segment.last
         if self._records.next != last + 1:
             meaning = f"the segment ends before offset {self._records.next}, and its manifest says {last}"
             self._fault(FaultKind.TORN, self._records.next, meaning, max(self._records.next, last))
 
-    def _rows(self, container: Container) -> Iterator[dict[str, Any]]:
+    def _rows(self, container: Container) -> Iterator[Row]:
         try:
             for rows in container.blocks():
                 yield from rows

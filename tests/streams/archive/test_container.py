@@ -42,7 +42,8 @@ def _with_block(block: bytes, count: int = 1, size: int | None = None) -> bytes:
 
 
 def _rows(data: bytes) -> list[dict[str, object]]:
-    return [row for rows in open_container(data).blocks() for row in rows]
+    rows = [row._asdict() for rows in open_container(data).blocks() for row in rows]
+    return [row | {"headers": [{"key": key, "value": value} for key, value in row["headers"]]} for row in rows]
 
 
 @pytest.mark.parametrize("codec", ["zstandard", "null"])
@@ -52,7 +53,7 @@ def test_rows_are_those_of_the_avro_library(codec: str) -> None:
     assert _rows(data) == list(fastavro.reader(io.BytesIO(data))) == rows
 
 
-def test_a_large_block_is_decoded_by_hand_to_the_same_rows() -> None:
+def test_a_large_block_is_decoded_to_the_same_rows() -> None:
     rows = [_row(0, b"x" * 3_000_000, 2), _row(1, None)]
     data = _file(*rows)
     assert _rows(data) == list(fastavro.reader(io.BytesIO(data)))
@@ -85,10 +86,10 @@ def test_millions_of_empty_headers_are_counted_before_they_are_held() -> None:
     [
         (b"", "no Avro"),
         (b"Obj\x01", "cut short"),
-        (b"Obj\x01" + b"\xff" * 20, "too long"),
-        (b"Obj\x01\x02" + _long(2**40), "exceeds"),
-        (b"Obj\x01\x02" + _long(11) + b"avro.schema" + _long(100_000) + b"[" * 100_000, "exceeds"),
-        (b"Obj\x01\x02" + _long(11) + b"avro.schema" + _long(60_000) + b"[" * 60_000 + b"\0" + SYNC, "another schema"),
+        (b"Obj\x01" + b"\xff" * 20, "header"),
+        (b"Obj\x01\x02" + _long(2**40), "header"),
+        (b"Obj\x01\x02" + _long(11) + b"avro.schema" + _long(100_000) + b"[" * 100_000, "header"),
+        (b"Obj\x01\x02" + _long(11) + b"avro.schema" + _long(60_000) + b"[" * 60_000 + b"\0" + SYNC, "header"),
         (_file(_row(0), codec="deflate"), "codec"),
         (_file(_row(0))[:-1], "cut short"),
         (_file(_row(0))[:-17], "cut short"),

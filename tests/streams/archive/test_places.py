@@ -46,7 +46,7 @@ def test_the_rows_with_a_place_are_found_and_numbered(rows: list[Row]) -> None:
     assert all(row == every[number] for number, row in found)
     numbers = [number for number, _ in found]
     assert numbers == sorted(set(numbers))
-    assert {number for number, row in enumerate(every) if places(row["value"] or b"")} <= set(numbers)
+    assert {number for number, row in enumerate(every) if places(row.value or b"")} <= set(numbers)
     assert [row for _, row in container.rows_at(lambda data: range(len(data)))] == every
 
 
