@@ -4,8 +4,8 @@ A scan meets millions of events of a few kinds. Their schema is made into the so
 `dataclasses` makes an ``__init__``, which takes half the time of a decoder that looks at the schema field by field.
 
 A record becomes a tuple: its fields in order, a nested record's fields in its place, and of an array of records only
-how many there are; those records are rows of a list of their own. An array of booleans is `bytes`, every other array a
-tuple. What is legal Avro but never written here (several blocks, a block with its size, an integer of ten bytes, a
+how many there are; those records are rows of a list of their own. An array of booleans is `bytes`, every other array, and
+an empty one, a tuple. What is legal Avro but never written here (several blocks, a block with its size, an integer of ten bytes, a
 boolean beyond 1) raises ValueError: such a body is for `schemas.codec`, which takes all that is legal.
 """
 
@@ -253,6 +253,7 @@ class _Source:
         if items == "boolean":
             self._line(f"{into} = data[at:at + {count}]")
             self._block(f"if {into}.strip(b'\\0\\1'):", "raise ValueError('no boolean')")
+            self._line(f"{into} = {into} or ()")
             self._line(f"at += {count}")
         elif items == "double":
             self._line(f"{into} = doubles(data, at, {count})")

@@ -158,7 +158,7 @@ def _rows(data: bytes, count: int) -> tuple[list[Row], list[int]]:
     if ends[-1] != len(data):
         raise ArchiveError("a block has bytes behind its last record, or lacks some of it")
     following = iter(headers)
-    return [Row(*row[:4], tuple(islice(following, row[4])) if row[4] else ()) for row in plain], ends
+    return [Row._make((*row[:4], tuple(islice(following, row[4])) if row[4] else ())) for row in plain], ends
 
 
 @cache

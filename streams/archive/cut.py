@@ -5,11 +5,8 @@ read later, hold below theirs. A cut is recorded in ``cuts.jsonl`` only once the
 that a cut on disk can always be restored. Lines are chained and carry their own sha256.
 """
 
-import asyncio
-import fcntl
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,14 +16,13 @@ from eventlog.reader import end_offsets
 from eventlog.standstill import Place
 from schemas.rules import canonical_json
 from schemas.topics import DOWNSTREAM_FIRST, Topic
-from streams.archive.durable import sync
+from streams.archive.durable import append_durably, locked, sync
 from streams.archive.errors import ArchiveError
 from streams.archive.manifest import newest_entry
 from streams.archive.partition import partition_folder
 
 CUTS = "cuts.jsonl"
 _LOCK = "cuts.lock"
-_POLL_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,32 +91,13 @@ def record_cut(folder: Path, name: str, ends: Mapping[tuple[Topic, int], int]) -
         held = archived_end(folder, topic, partition)
         if held < end:
             raise ArchiveError(f"the archive ends at {held} in {place_name(topic, partition)}, before the cut's {end}")
-    descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with locked(folder / _LOCK):
         cuts = read_cuts(folder)
         named = {place_name(topic, partition): end for (topic, partition), end in sorted(ends.items())}
-        cut = _sealed(len(cuts) + 1, name, named, cuts[-1].sha256 if cuts else "")
-        _append(folder / CUTS, b"".join(_line(known) for known in cuts), _line(cut))
-    finally:
-        os.close(descriptor)
+        cut = _sealed(len(cuts) + 1, name, named, cuts_chain(cuts))
+        append_durably(folder / CUTS, sum(len(_line(known)) for known in cuts), _line(cut))
+        sync(folder)
     return cut
-
-
-async def take_cut(broker: Broker, prefix: str, partitions: int, folder: Path, name: str, seconds: float = 30.0) -> Cut:
-    """Reads the ends downstream first, waits until the archiver has sealed up to them, and records the cut.
-
-    The caller writes nothing to the log meanwhile. An archiver must be at work on `folder`; ArchiveError where it has
-    not come so far after `seconds`.
-    """
-    ends = await read_ends(broker, prefix, partitions)
-    try:
-        async with asyncio.timeout(seconds):
-            while any(archived_end(folder, *place) < end for place, end in ends.items()):  # noqa: ASYNC110  # on disk
-                await asyncio.sleep(_POLL_SECONDS)
-    except TimeoutError as error:
-        raise ArchiveError(f"the archive at {folder} did not reach the cut {name!r} in {seconds:.0f} s") from error
-    return record_cut(folder, name, ends)
 
 
 async def read_ends(broker: Broker, prefix: str, partitions: int) -> dict[tuple[Topic, int], int]:
@@ -152,15 +129,3 @@ def _sealed(number: int, name: str, ends: dict[str, int], previous: str) -> Cut:
 
 def _line(cut: Cut) -> bytes:
     return canonical_json(asdict(cut)).encode() + b"\n"
-
-
-def _append(path: Path, before: bytes, line: bytes) -> None:
-    """Writes behind the whole lines, over what a crash cut short."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        os.ftruncate(descriptor, len(before))
-        os.pwrite(descriptor, line, len(before))
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    sync(path.parent)

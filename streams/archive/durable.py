@@ -1,7 +1,9 @@
 """Files and names that are still there when the power comes back."""
 
+import fcntl
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -19,6 +21,30 @@ def replace_durably(path: Path, data: bytes) -> None:
     write_durably(scratch, data)
     scratch.replace(path)
     sync(path.parent)
+
+
+def append_durably(path: Path, length: int, line: bytes) -> None:
+    """Writes behind the first `length` bytes, over what a crash cut short there; the file's bytes are durable, its name
+    is not."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        os.ftruncate(descriptor, length)
+        os.pwrite(descriptor, line, length)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Holds a lock file against other processes, and waits for them. The operating system gives it up for a killed
+    one."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def make_folder(folder: Path, root: Path) -> None:

@@ -5,18 +5,15 @@ read, and a lock held by the operating system, which a killed writer gives up, m
 that a crash cut short is no entry; the next append replaces it.
 """
 
-import fcntl
 import hashlib
 import itertools
 import json
-import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from schemas.rules import canonical_json
-from streams.archive.durable import sync
+from streams.archive.durable import append_durably, locked, sync
 from streams.archive.errors import ArchiveConflictError, ArchiveError
 from streams.archive.segment import Segment, segment_name
 
@@ -78,7 +75,7 @@ def newest_entry(folder: Path) -> Segment | None:
 
 def take_up(folder: Path) -> Manifest:
     """The manifest to go on from, after throwing away what a killed archiver left unsealed or without an entry."""
-    with locked(folder):
+    with locked(folder / LOCK):
         manifest = read_manifest(folder)
         kept = {segment.file for segment in manifest.segments}
         for path in folder.iterdir():
@@ -93,7 +90,7 @@ def append(folder: Path, seen: Manifest, segment: Segment, sealed: Path) -> Mani
     Both are on disk when this returns. Raises ArchiveConflictError, with nothing changed, where the manifest is no
     longer the one `seen`.
     """
-    with locked(folder):
+    with locked(folder / LOCK):
         if not sealed.exists() or not _is_still(folder, seen):
             raise ArchiveConflictError(f"another archiver writes to {folder}, at offset {segment.first}")
         sealed.replace(folder / segment.file)
@@ -103,13 +100,7 @@ def append(folder: Path, seen: Manifest, segment: Segment, sealed: Path) -> Mani
 
 def _write(folder: Path, current: Manifest, segment: Segment) -> Manifest:
     line = line_of(segment)
-    descriptor = os.open(folder / MANIFEST, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        os.ftruncate(descriptor, current.length)
-        os.pwrite(descriptor, line, current.length)
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    append_durably(folder / MANIFEST, current.length, line)
     if not current.segments:
         sync(folder)
     return Manifest((*current.segments, segment), current.length + len(line))
@@ -161,14 +152,3 @@ def _entry(path: Path, number: int, line: bytes) -> Segment:
     except ValueError as error:
         which = "the last line" if number < 0 else f"line {number}"
         raise ArchiveError(f"{which} of {path} is no entry of a manifest") from error
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Holds a partition's manifest against other writers. It waits for them."""
-    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)

@@ -19,9 +19,9 @@ from typing import Any
 from schemas.rules import canonical_json
 from schemas.topics import Topic
 from streams.archive.cut import CUTS, Cut, place_name, read_cuts
-from streams.archive.durable import make_folder, replace_durably, sync, write_durably
+from streams.archive.durable import locked, make_folder, replace_durably, sync, write_durably
 from streams.archive.errors import ArchiveError
-from streams.archive.manifest import MANIFEST, Manifest, line_of, locked, read_manifest
+from streams.archive.manifest import LOCK, MANIFEST, Manifest, line_of, read_manifest
 from streams.archive.partition import partition_folder
 from streams.archive.read import archived_partitions
 from streams.archive.segment import Segment, encode_segment, read_segment, segment_name
@@ -117,7 +117,7 @@ def _take_back(archive: Path, target: Path, found: _Behind) -> None:
     make_folder(aside, target)
     kept = [segment for segment in found.manifest.segments if segment.last < found.end]
     gone = found.manifest.segments[len(kept) :]
-    with locked(folder):
+    with locked(folder / LOCK):
         _keep(folder / MANIFEST, aside / MANIFEST)
         for segment in gone:
             _keep(folder / segment.file, aside / segment.file)

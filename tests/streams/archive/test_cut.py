@@ -1,18 +1,13 @@
-import asyncio
 import json
 from pathlib import Path
 
 import pytest
 
-from eventlog.client import log_producer
 from eventlog.reader import LogRecord
-from rods.brokers.embedded import EmbeddedBroker, create_topics
 from schemas.topics import DOWNSTREAM_FIRST, Topic
-from streams.archive.cut import CUTS, read_cuts, read_ends, record_cut, take_cut
+from streams.archive.cut import CUTS, read_cuts, record_cut
 from streams.archive.errors import ArchiveError
 from streams.archive.partition import PartitionArchive
-from streams.archive.worker import ArchiveSettings, archive_until
-from tests.log_writing import send_all
 
 
 def _archived(folder: Path, records: int) -> None:
@@ -74,24 +69,3 @@ def test_ends_are_read_downstream_first() -> None:
     }
     for effect, cause in caused_by.items():
         assert DOWNSTREAM_FIRST.index(effect) < DOWNSTREAM_FIRST.index(cause)
-
-
-async def test_a_cut_of_a_live_log_waits_until_the_archiver_holds_it(tmp_path: Path) -> None:
-    archive = tmp_path / "archive"
-    with EmbeddedBroker(tmp_path / "log") as broker:
-        await create_topics(broker.address, "rods.", 2)
-        async with log_producer(broker.address) as producer:
-            for partition in (0, 1):
-                await send_all(producer, "rods.rollouts", partition, [("k", b"v")] * (3 + partition))
-        with pytest.raises(ArchiveError, match="did not reach the cut 'alone'"):
-            await take_cut(broker.address, "rods.", 2, archive, "alone", seconds=0.3)
-        stopping = asyncio.Event()
-        settings = ArchiveSettings(broker.address, "rods.", 2, archive, seal_seconds=0.2)
-        worker = asyncio.create_task(archive_until(settings, stopping))
-        cut = await take_cut(broker.address, "rods.", 2, archive, "epoch-1")
-        stopping.set()
-        await worker
-        ends = await read_ends(broker.address, "rods.", 2)
-    assert {place: end for place, end in cut.ends.items() if end} == {"rollouts/0": 3, "rollouts/1": 4}
-    assert all(cut.end(*place) == end for place, end in ends.items())
-    assert read_cuts(archive) == (cut,)
