@@ -4,9 +4,11 @@ A scan meets millions of events of a few kinds. Their schema is made into the so
 `dataclasses` makes an ``__init__``, which takes half the time of a decoder that looks at the schema field by field.
 
 A record becomes a tuple: its fields in order, a nested record's fields in its place, and of an array of records only
-how many there are; those records are rows of a list of their own. An array of booleans is `bytes`, every other array, and
-an empty one, a tuple. What is legal Avro but never written here (several blocks, a block with its size, an integer of ten bytes, a
-boolean beyond 1) raises ValueError: such a body is for `schemas.codec`, which takes all that is legal.
+how many there are; those records are rows of a list of their own. An array of booleans is `bytes`; every other array,
+and an empty one, is a tuple.
+
+What is legal Avro but never written here (several blocks, a block with its size, an integer of ten bytes, a boolean
+beyond 1) raises ValueError: such a body is for `schemas.codec`, which takes all that is legal.
 """
 
 import struct
