@@ -84,14 +84,13 @@ class RowReader:
         with _told():
             return [self._read(frame, start, *adds) for frame in frames]
 
-    def read_block(self, data: bytes, count: int, rows: Rows) -> list[int]:
-        """The same for bodies that follow each other from the first byte on."""
-        adds, ends, at = [of_one.append for of_one in rows], [], 0
+    def read_block(self, data: bytes, count: int, rows: Rows) -> int:
+        """The same for bodies that follow each other from the first byte on; where the last one ends."""
+        adds, at = [of_one.append for of_one in rows], 0
         with _told():
             for _ in range(count):
                 at = self._read(data, at, *adds)
-                ends.append(at)
-        return ends
+        return at
 
 
 @contextmanager

@@ -7,8 +7,7 @@ files; the header is fastavro's to read.
 
 import io
 import json
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -83,17 +82,7 @@ class Container:
 
     def blocks(self) -> Iterator[list[Row]]:
         """The rows, block by block. Raises ArchiveError where bytes are missing, too many, or of another form."""
-        return (_rows(data, count)[0] for data, count in self._unpacked_blocks())
-
-    def rows_at(self, places: Callable[[bytes], Iterable[int]]) -> Iterator[tuple[int, Row]]:
-        """The rows that hold at least one of the places, and the number of each in the container. places: of a block's
-        bytes. Raises ArchiveError."""
-        first = 0
-        for data, count in self._unpacked_blocks():
-            rows, ends = _rows(data, count)
-            for number in sorted({bisect_right(ends, place) for place in places(data)}):
-                yield first + number, rows[number]
-            first += count
+        return (_rows(data, count) for data, count in self._unpacked_blocks())
 
     def _unpacked_blocks(self) -> Iterator[tuple[bytes, int]]:
         """Each block's bytes and the number of rows that it claims."""
@@ -146,19 +135,18 @@ def _unpacked(packed: bytes) -> bytes:
     return data
 
 
-def _rows(data: bytes, count: int) -> tuple[list[Row], list[int]]:
-    """A block's rows, and where each ends."""
+def _rows(data: bytes, count: int) -> list[Row]:
     if not 0 < count <= min(MAX_BLOCK_ROWS, len(data) // _SMALLEST_ROW):
         raise ArchiveError(f"a block claims {count} records in {len(data)} bytes")
     plain, headers = found = _READER.empty()
     try:
-        ends = _READER.read_block(data, count, found)
+        end = _READER.read_block(data, count, found)
     except ValueError as error:
         raise ArchiveError(f"a block's records do not decode, or have more than {MAX_ROW_HEADERS} headers") from error
-    if ends[-1] != len(data):
+    if end != len(data):
         raise ArchiveError("a block has bytes behind its last record, or lacks some of it")
     following = iter(headers)
-    return [Row._make((*row[:4], tuple(islice(following, row[4])) if row[4] else ())) for row in plain], ends
+    return [Row._make((*row[:4], tuple(islice(following, row[4])) if row[4] else ())) for row in plain]
 
 
 @cache

@@ -8,7 +8,7 @@ from schemas.topics import Topic
 from streams.archive.errors import ArchiveError
 from streams.archive.manifest import read_manifest
 from streams.archive.partition import partition_folder
-from streams.archive.segment import Places, read_at, read_segment
+from streams.archive.segment import read_segment
 
 
 def archived_partitions(folder: Path, topic: Topic) -> list[int]:
@@ -23,14 +23,6 @@ def read_partition(folder: Path, topic: Topic, partition: int, start: int = 0) -
         if segment.last >= start:
             records = read_segment(place / segment.file, segment, partition)
             yield from (record for record in records if record.offset >= start)
-
-
-def read_partition_at(folder: Path, topic: Topic, partition: int, places: Places) -> Iterator[LogRecord]:
-    """A partition's records that hold places (see `read_at`): for a search that most records are no answer to. Raises
-    ArchiveError."""
-    place = partition_folder(folder, topic, partition)
-    for segment in read_manifest(place).segments:
-        yield from read_at(place / segment.file, segment, partition, places)
 
 
 def read_archive(folder: Path, topic: Topic) -> Iterator[LogRecord]:

@@ -6,7 +6,7 @@ Any Avro reader opens it. Equal records give equal bytes: the sync marker derive
 import hashlib
 import io
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,6 @@ from streams.archive.container import CODEC, MAX_SEGMENT_BYTES, PARSED, Containe
 from streams.archive.errors import ArchiveError
 
 _SYNC_INTERVAL = 128 * 1024
-Places = Callable[[bytes], Iterable[int]]
-"""Where something stands in a block's bytes, in ascending order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,21 +80,6 @@ def read_segment(path: Path, segment: Segment, partition: int) -> Iterator[LogRe
         raise ArchiveError(f"{where} cannot be read at offset {expected}: {error}") from error
     if expected != segment.last + 1:
         raise ArchiveError(f"segment {path} ends before offset {expected}, and its manifest says {segment.last}")
-
-
-def read_at(path: Path, segment: Segment, partition: int, places: Places) -> Iterator[LogRecord]:
-    """Those records of a sealed segment that hold places, with what else `read_segment` checks but that every record
-    decodes. Raises ArchiveError."""
-    where = f"segment {path} that begins at offset {segment.first}"
-    container = open_segment(sealed_bytes(path, segment), partition, where)
-    topic = container.metadata["rods.topic"]
-    try:
-        for number, row in container.rows_at(places):
-            if row.offset != segment.first + number:
-                raise ArchiveError(f"it holds offset {row.offset} where {segment.first + number} is next")
-            yield LogRecord(topic, partition, *row)
-    except ArchiveError as error:
-        raise ArchiveError(f"{where} cannot be read: {error}") from error
 
 
 def sealed_bytes(path: Path, segment: Segment) -> bytes:

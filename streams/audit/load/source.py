@@ -24,8 +24,7 @@ from schemas.topics import DOWNSTREAM_FIRST, Topic
 from streams.archive.errors import ArchiveError
 from streams.archive.manifest import read_manifest
 from streams.archive.partition import partition_folder
-from streams.archive.read import archived_partitions, read_partition, read_partition_at
-from streams.archive.segment import Places
+from streams.archive.read import archived_partitions, read_partition
 from streams.audit.errors import AuditError
 
 _BATCHES_AHEAD = 4
@@ -190,20 +189,6 @@ def placed(source: LogSource, topic: Topic, partition: int, record: LogRecord, d
         raise AuditError(f"{where}: {error}; audit it with the version that wrote it, or a newer one") from error
     carried = event is not None and topic.carries(event.KIND)
     return Placed(record.offset, value, event if carried else None)
-
-
-def records_at(source: LogSource, topic: Topic, partition: int, places: Places) -> Iterator[LogRecord]:
-    """A partition's records in whose values something stands, as `places` finds it; of a few more, it may stand in the
-    key or in the bytes around. Of an archive, the other records are not decoded. Raises AuditError."""
-    if not isinstance(source, ArchiveSource):
-        yield from (
-            record for record in source.records(topic, partition) if any(True for _ in places(record.value or b""))
-        )
-        return
-    try:
-        yield from read_partition_at(source.folder, topic, partition, places)
-    except ArchiveError as error:
-        raise AuditError(str(error)) from error
 
 
 def topic_events(source: LogSource, topic: Topic) -> Iterator[tuple[int, Placed]]:
