@@ -60,7 +60,7 @@ PARSED: Any = fastavro.parse_schema(SCHEMA, named_schemas={})
 _READER = RowReader(SCHEMA, MAX_ROW_HEADERS)
 
 
-class Row(NamedTuple):
+class ArchivedRow(NamedTuple):
     """An archived record. timestamp: milliseconds since the epoch."""
 
     offset: int
@@ -80,7 +80,7 @@ class Container:
     start: int
     compressed: bool
 
-    def blocks(self) -> Iterator[list[Row]]:
+    def blocks(self) -> Iterator[list[ArchivedRow]]:
         """The rows, block by block. Raises ArchiveError where bytes are missing, too many, or of another form."""
         return (_rows(data, count) for data, count in self._unpacked_blocks())
 
@@ -135,7 +135,7 @@ def _unpacked(packed: bytes) -> bytes:
     return data
 
 
-def _rows(data: bytes, count: int) -> list[Row]:
+def _rows(data: bytes, count: int) -> list[ArchivedRow]:
     if not 0 < count <= min(MAX_BLOCK_ROWS, len(data) // _SMALLEST_ROW):
         raise ArchiveError(f"a block claims {count} records in {len(data)} bytes")
     plain, headers = found = _READER.empty()
@@ -146,7 +146,7 @@ def _rows(data: bytes, count: int) -> list[Row]:
     if end != len(data):
         raise ArchiveError("a block has bytes behind its last record, or lacks some of it")
     following = iter(headers)
-    return [Row._make((*row[:4], tuple(islice(following, row[4])) if row[4] else ())) for row in plain]
+    return [ArchivedRow._make((*row[:4], tuple(islice(following, row[4])) if row[4] else ())) for row in plain]
 
 
 @cache

@@ -305,4 +305,4 @@ def _compare(
     if witness.key is not None:
         result.faults += compare_signature(heads, witness.key)
         result.faults += uncovered(heads, scans)
-    result.faults += compare_heads(archive, heads, scans, cuts, run)
+    result.faults += compare_heads(heads, scans, cuts, run)

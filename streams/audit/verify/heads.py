@@ -20,9 +20,7 @@ def archive_fault(kind: FaultKind, file: str, meaning: str) -> Fault:
     return Fault((_LAST, 0, 0), file, kind, None, None, meaning)
 
 
-def compare_heads(
-    archive: Path, heads: Heads, scans: list[PartitionScan], cuts: tuple[Cut, ...], run: str | None
-) -> Iterator[Fault]:
+def compare_heads(heads: Heads, scans: list[PartitionScan], cuts: tuple[Cut, ...], run: str | None) -> Iterator[Fault]:
     """What was changed or cut off below the heads. An archive that has grown since agrees."""
     if run is not None and heads.run != run:
         yield archive_fault(FaultKind.HEAD, "", f"the heads are those of the run {heads.run[:80]!r}")
@@ -42,7 +40,6 @@ def compare_heads(
             yield scan.place.fault(FaultKind.HEAD, MANIFEST, 0, meaning, max(head.next_offset - 1, 0))
     if len(cuts) < heads.cuts or (heads.cuts and cuts[heads.cuts - 1].sha256 != heads.cuts_chain):
         yield archive_fault(FaultKind.HEAD, "cuts.jsonl", "its cuts are not those that the heads know")
-    del archive
 
 
 def compare_signature(heads: Heads, key: Ed25519PublicKey) -> Iterator[Fault]:

@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from streams.archive.container import MAX_SEGMENT_BYTES, Container, Row
+from streams.archive.container import MAX_SEGMENT_BYTES, ArchivedRow, Container
 from streams.archive.errors import ArchiveError
 from streams.archive.segment import Segment, open_segment
 from streams.audit.collector import uncollected
@@ -100,7 +100,7 @@ class _Reading:
             meaning = f"the segment ends before offset {self._records.next}, and its manifest says {last}"
             self._fault(FaultKind.TORN, self._records.next, meaning, max(self._records.next, last))
 
-    def _rows(self, container: Container) -> Iterator[Row]:
+    def _rows(self, container: Container) -> Iterator[ArchivedRow]:
         try:
             for rows in container.blocks():
                 yield from rows
