@@ -224,7 +224,7 @@ class _Source:
             )
         elif kind in ("string", "bytes"):
             self._length("n")
-            self._line(f"{into} = data[at:at + n]" + (".decode()" if kind == "string" else ""))
+            self._line(f"{into} = data[at:at + n]" + (".decode() if n else ''" if kind == "string" else ""))
             self._line("at += n")
         elif kind == "boolean":
             self._block("if data[at] > 1:", "raise ValueError('no boolean')")
