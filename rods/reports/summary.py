@@ -168,7 +168,7 @@ class SummaryFold:
 
     def evolve(self, event: Any) -> None:
         """Takes an event in; one that was taken already, or that tells nothing here, changes nothing."""
-        if event.envelope.event_id in self._seen or not isinstance(event, _OF_THE_RUN + _OF_AN_EPOCH):
+        if not isinstance(event, _OF_THE_RUN + _OF_AN_EPOCH) or event.envelope.event_id in self._seen:
             return
         self._seen.add(event.envelope.event_id)
         self._run_id = self._run_id or event.envelope.run_id
