@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from rods.reports.summary import EpochSummary
 
-# Wong's palette: told apart by readers with any colour vision.
+# Wong's palette: distinguished by readers with any colour vision.
 BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GREY = (
     "#0072b2",
     "#e69f00",

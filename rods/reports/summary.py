@@ -1,4 +1,4 @@
-"""What a run came to, epoch by epoch: a view of its events for people. It decides nothing.
+"""The outcome of a run, epoch by epoch: a view of its events for people. It decides nothing.
 
 `SummaryFold` takes events of any topics in any interleaving, a second delivery changes nothing, and `summary()` may be
 asked at any time. All that is counted comes from the log, so that the table, the report and the archive agree.
@@ -31,37 +31,31 @@ HELDOUT_UPLIFT = "held out"
 @dataclass(frozen=True, slots=True)
 class EpochSummary:
     """One epoch. Epoch 0 is the state before training: the first pool and evaluation, and nothing else.
-
-    progress_pool: mean over the train groups with a live attempt of their mean progress. progress_heldout: mean over
-    tasks, after the epoch. flat_share: of those groups, the share without variance. zones: train groups by zone.
-    seeds: selected. variants_verified, variants_rejected (by reason): of the epoch's seeds. injected, retired (by
-    rule), pool_size, originals, variants, pool_digest: at the epoch's boundary. variants_trained: generated tasks that
-    a train group of the epoch measured. seconds: from its opening to its close. None: not known (yet).
-    """
+    None: not known (yet)."""
 
     epoch: int
-    progress_pool: float | None
-    progress_heldout: float | None
-    flat_share: float | None
-    zones: dict[str, int]
-    seeds: int
-    variants_verified: int
-    variants_rejected: dict[str, int]
-    injected: int
-    retired: dict[str, int]
+    progress_pool: float | None  # mean over the train groups with a live attempt of their mean progress
+    progress_heldout: float | None  # mean over tasks, after the epoch
+    flat_share: float | None  # of those train groups, the share without variance
+    zones: dict[str, int]  # train groups by zone
+    seeds: int  # selected
+    variants_verified: int  # of the epoch's seeds
+    variants_rejected: dict[str, int]  # of the epoch's seeds, by reason
+    injected: int  # at the epoch's boundary, as all of the pool's figures
+    retired: dict[str, int]  # by rule
     pool_size: int
     originals: int
     variants: int
     pool_digest: str
-    variants_trained: int
+    variants_trained: int  # generated tasks that a train group of the epoch measured
     groups_trained: int
     steps: int
-    seconds: float | None
+    seconds: float | None  # from its opening to its close
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Where the run stands: the newest step, its groups, and how many of them are measured."""
+    """The progress of the run: the newest step, its groups, and how many of them are measured."""
 
     epoch: int = 0
     step: int = 0
@@ -167,7 +161,7 @@ class SummaryFold:
         self._measured: set[str] = set()
 
     def evolve(self, event: Any) -> None:
-        """Takes an event in; one that was taken already, or that tells nothing here, changes nothing."""
+        """Takes an event in; one that was taken already, or that says nothing here, changes nothing."""
         if not isinstance(event, _OF_THE_RUN + _OF_AN_EPOCH) or event.envelope.event_id in self._seen:
             return
         self._seen.add(event.envelope.event_id)
