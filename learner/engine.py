@@ -38,21 +38,16 @@ class TrainingSample:
 
 @dataclass(frozen=True, slots=True)
 class StepMetrics:
-    """Means over the sampled tokens of a step, averaged over its updates.
+    """Means over the sampled tokens of a step, averaged over its updates."""
 
-    loss: of the policy, with the KL term. kl: k3 to the reference, or to the sampler where there is no reference, in
-    nats. entropy: nats per token. clip_share: tokens whose gradient the clip cuts off. gradient_norm: before clipping.
-    response_length: sampled tokens per sample. tokens: sampled tokens of the batch. samples: samples in it.
-    """
-
-    loss: float
-    kl: float
-    entropy: float
-    clip_share: float
-    gradient_norm: float
-    response_length: float
-    tokens: int
-    samples: int
+    loss: float  # of the policy, with the KL term
+    kl: float  # nats; k3 to the reference, or to the sampler where there is no reference
+    entropy: float  # nats per token
+    clip_share: float  # of the tokens, those whose gradient the clip cuts off
+    gradient_norm: float  # before clipping
+    response_length: float  # sampled tokens per sample
+    tokens: int  # sampled tokens of the batch
+    samples: int  # samples in it
 
 
 class MicroBatch(NamedTuple):

@@ -40,20 +40,16 @@ class TrajectoryBuffer:
 
 @dataclass(frozen=True, slots=True)
 class StepBatch:
-    """What a step gives to train on, and what it does not.
-
-    measured, missing, flat, stale: train groups; missing has no live slot, flat no variance, stale only slots sampled
-    by too old a policy. unmatched: attempts without their trajectory. progress: mean over live attempts.
-    """
+    """What a step gives to train on, and what it does not. Counts are of train groups where nothing else is said."""
 
     samples: tuple[TrainingSample, ...]
     measured: int
-    missing: int
-    flat: int
+    missing: int  # no live slot
+    flat: int  # zero-variance groups
     trained: int
-    stale: int
-    unmatched: int
-    progress: float | None
+    stale: int  # only slots sampled by too old a policy
+    unmatched: int  # attempts without their trajectory
+    progress: float | None  # mean over live attempts
 
 
 def step_batch(

@@ -74,7 +74,7 @@ async def _seal(training: Training, opened: StepOpened) -> None:
 
 
 async def _batch(training: Training, opened: StepOpened) -> StepBatch:
-    """A trajectory stands in the log before the result that names it, but nothing orders the reading of two topics:
+    """A trajectory is in the log before the result that names it, but nothing orders the reading of two topics:
     before one counts as missing, everything the log has is read."""
     groups, buffer = training.seals.steps[opened.step].groups(), training.journal.views.trajectories
     if training.trainer.needs_trajectories and not awaited(groups) <= buffer.held.keys():

@@ -4,7 +4,7 @@
         -> set aside what lies behind it -> workers, with a new generation of the learner
     a broker whose log survives: workers, with a new generation
 
-The archive is the log of record of an embedded run; nothing in the folder changes before all of it up to the cut stands
+The archive is the log of record of an embedded run; nothing in the folder changes before all of it up to the cut is
 in the new broker. Everything here may be cut short and done again.
 """
 

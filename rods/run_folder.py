@@ -21,39 +21,33 @@ from streams.archive.durable import make_folder, replace_durably, sync
 FORMAT = 1
 
 
+class _Inside:
+    """A path in a run's folder, by its name there."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, folder: "RunFolder", _: object = None) -> Path:
+        return folder.path / self._name
+
+
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """Paths in a run's folder."""
+    """Paths in a run's folder. kafka: data of the run's own Kafka broker."""
 
     path: Path
-
-    @property
-    def settings(self) -> Path:
-        return self.path / "settings.json"
-
-    @property
-    def archive(self) -> Path:
-        return self.path / "archive"
-
-    @property
-    def pools(self) -> Path:
-        return self.path / "pools"
-
-    @property
-    def policies(self) -> Path:
-        return self.path / "policies"
-
-    @property
-    def checkpoints(self) -> Path:
-        return self.path / "checkpoints"
-
-    @property
-    def warehouse(self) -> Path:
-        return self.path / "warehouse"
-
-    @property
-    def _stale(self) -> Path:
-        return self.path / "warehouse.stale"
+    settings = _Inside("settings.json")
+    archive = _Inside("archive")
+    pools = _Inside("pools")
+    policies = _Inside("policies")
+    checkpoints = _Inside("checkpoints")
+    warehouse = _Inside("warehouse")
+    kafka = _Inside("kafka")
+    logs = _Inside("logs")
+    report = _Inside("report.html")
+    summary = _Inside("summary.json")
+    _stale = _Inside("warehouse.stale")
+    _marker = _Inside("run.json")
 
     def ask_for_a_new_warehouse(self) -> None:
         """The warehouse holds what the log no longer does. It stays readable until its service begins anew."""
@@ -64,27 +58,6 @@ class RunFolder:
         if self._stale.exists():
             shutil.rmtree(self.warehouse, ignore_errors=True)
             self._stale.unlink()
-
-    @property
-    def kafka(self) -> Path:
-        """Data of the run's own Kafka broker."""
-        return self.path / "kafka"
-
-    @property
-    def logs(self) -> Path:
-        return self.path / "logs"
-
-    @property
-    def report(self) -> Path:
-        return self.path / "report.html"
-
-    @property
-    def summary(self) -> Path:
-        return self.path / "summary.json"
-
-    @property
-    def _marker(self) -> Path:
-        return self.path / "run.json"
 
     def create(self, run_id: str, broker: str = "") -> None:
         """Claims an empty or absent folder. broker: the kind of broker that the run's log is on. Raises UserError

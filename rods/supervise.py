@@ -76,7 +76,7 @@ class WorkerSpec:
     """A process to keep alive.
 
     environment: additions to this process's. stop_order: lower ones are stopped, and have ended, before higher ones are
-    told. may_finish: exit code 0 is an end, not a death.
+    signalled. may_finish: exit code 0 is an end, not a death.
     """
 
     name: str

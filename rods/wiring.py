@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from rods.brokers.connection import connection_of
@@ -16,53 +15,41 @@ seconds after Ctrl-C, where the last cut is what a resume goes back to."""
 LEARNER_LIMITS = RestartLimits(restarts=2, seconds=120.0)
 
 
+_STOP_ORDER = {"learner": 0, "rollouts": 1, "synthesis": 1, "streams": 2, "archive": 3, "warehouse": 3}
+"""Archive and warehouse stop last: they drain what the others wrote."""
+
+
 def worker_specs(settings: Settings, settings_file: Path) -> list[WorkerSpec]:
-    """The processes of a run. They stop in this order: learner; rollouts and synthesis; streams; archive and warehouse,
-    which drain what the others wrote."""
-    folder = RunFolder(settings.run_folder)
-    services: list[tuple[str, tuple[str, ...], int, int]] = [
-        ("streams", ("streams", "work"), settings.streams_workers, 2),
-        ("rollouts", ("rollouts", "work"), settings.rollout_workers, 1),
-        ("synthesis", ("synthesis", "work"), settings.synthesis_workers, 1),
-        ("archive", ("archive", "work"), 1, 3),
-        ("warehouse", ("warehouse", "work"), 1, 3),
+    """The processes of a run."""
+    counts = {
+        "streams": settings.streams_workers,
+        "rollouts": settings.rollout_workers,
+        "synthesis": settings.synthesis_workers,
+        "archive": 1,
+        "warehouse": 1,
+        "learner": 1,
+    }
+    return [
+        _spec(settings, settings_file, service, service if count == 1 else f"{service}-{number}")
+        for service, count in counts.items()
+        for number in range(1, count + 1)
     ]
-    specs = [
-        _spec(folder, settings_file, _name(name, number, count), command, order)
-        for name, command, count, order in services
-        for number in range(count)
-    ]
-    specs.append(_spec(folder, settings_file, "learner", ("learn",), 0, may_finish=True, limits=LEARNER_LIMITS))
-    return [replace(spec, environment={**spec.environment, **_secrets(settings)}) for spec in specs]
 
 
-def _secrets(settings: Settings) -> dict[str, str]:
-    """A password reaches the workers by their environment, since the settings file does not hold it."""
+def _spec(settings: Settings, settings_file: Path, service: str, name: str) -> WorkerSpec:
+    """A password goes by the environment, since the settings file does not hold it."""
+    learns = service == "learner"
+    command = ("learn",) if learns else (service, "work")
     password = settings.connection.password.get_secret_value()
-    return {PASSWORD_VARIABLE: password} if password else {}
-
-
-def _name(service: str, number: int, count: int) -> str:
-    return service if count == 1 else f"{service}-{number + 1}"
-
-
-def _spec(
-    folder: RunFolder,
-    settings_file: Path,
-    name: str,
-    command: tuple[str, ...],
-    order: int,
-    may_finish: bool = False,
-    limits: RestartLimits | None = None,
-) -> WorkerSpec:
+    environment = {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
     return WorkerSpec(
         name=name,
         command=(sys.executable, "-m", "rods", *command, "--settings", str(settings_file)),
-        log_file=folder.logs / f"{name}.log",
-        environment={"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"},
-        stop_order=order,
-        may_finish=may_finish,
-        limits=limits or RestartLimits(),
+        log_file=RunFolder(settings.run_folder).logs / f"{name}.log",
+        environment={**environment, **({PASSWORD_VARIABLE: password} if password else {})},
+        stop_order=_STOP_ORDER[service],
+        may_finish=learns,
+        limits=LEARNER_LIMITS if learns else RestartLimits(),
     )
 
 

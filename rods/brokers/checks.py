@@ -74,9 +74,9 @@ async def _guarded(name: str, probe: Awaitable[Diagnosis]) -> Diagnosis:
 
 def in_words(error: Exception) -> str:
     """Why something failed, for a person: what Kafka's numbered errors stand for, and anything else as it says."""
-    told = getattr(error, "description", None) if isinstance(error, KafkaError) else None
-    if told:
-        return f"{told[0].lower()}{told[1:].rstrip('.')}"
+    words = getattr(error, "description", None) if isinstance(error, KafkaError) else None
+    if words:
+        return f"{words[0].lower()}{words[1:].rstrip('.')}"
     return str(error) or ("no answer" if isinstance(error, TimeoutError) else type(error).__name__)
 
 
@@ -239,12 +239,12 @@ async def _end_offsets(scratch: _Scratch) -> Diagnosis:
     at = TopicPartition(scratch.name, 0)
     options = client_options(scratch.connection)
     async with AIOKafkaConsumer(**options, group_id=None, enable_auto_commit=False) as consumer:
-        told = (await consumer.end_offsets([at]))[at]
+        reply = (await consumer.end_offsets([at]))[at]
     read = (await end_offsets(scratch.connection, [(scratch.name, 0)]))[scratch.name, 0]
     if read != last:
         return broken("end offsets", f"the log ends at {last}, and a reader finds {read}")
-    if told != last:
-        detail = f"ListOffsets says {told} where the log ends at {last}; readers here take the high watermark instead"
+    if reply != last:
+        detail = f"ListOffsets says {reply} where the log ends at {last}; readers here take the high watermark instead"
         return degraded("end offsets", detail)
     return fine("end offsets", "ListOffsets tells the end of the log")
 

@@ -5,7 +5,6 @@ aiokafka's clients keep the reason of a refusal to their logs; so a connection i
 
 import asyncio
 import ssl
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -98,62 +97,40 @@ async def _refusal(connection: Connection, address: str) -> _NoEntry | None:
 
 
 def _explained(error: Exception, connection: Connection, address: str) -> _NoEntry:
-    for kinds, sentence in _FINAL:
-        if isinstance(error, kinds):
-            return _NoEntry(True, sentence(connection, address, error))
+    match error:
+        case SaslAuthenticationFailed() | AuthenticationFailedError():
+            return _NoEntry(
+                True,
+                f"the broker at {address} refuses the password of user {connection.username!r} "
+                f"({connection.mechanism}); check connection.username and {PASSWORD_VARIABLE}",
+            )
+        case UnsupportedSaslMechanismError():
+            return _NoEntry(
+                True,
+                f"the broker at {address} does not take {connection.mechanism} at this port; "
+                "set connection.sasl_mechanism to one that it does",
+            )
+        case IllegalSaslStateError():
+            asks = f"the broker at {address} asks for no password at this port"
+            return _NoEntry(True, f"{asks}; check connection.security_protocol")
+        case ssl.SSLCertVerificationError():
+            reason = getattr(error, "verify_message", "") or "it cannot be verified"
+            untrusted = f"the certificate of the broker at {address} is not trusted ({reason})"
+            return _NoEntry(True, f"{untrusted}; check connection.ca_file")
+        case ssl.SSLError():
+            silent = f"the broker at {address} does not speak TLS at this port"
+            return _NoEntry(True, f"{silent}; check connection.security_protocol")
     if isinstance(error, ConnectionRefusedError | TimeoutError) or not isinstance(error, KafkaError | ConnectionError):
-        return _NoEntry(False, _silent(address))
-    return _NoEntry(False, _hung_up(connection, address))
-
-
-def _silent(address: str) -> str:
-    return (
-        f"no Kafka broker answers at {address}; start one there, or name another with --broker "
-        "(`rods run` starts its own with --broker embedded or kafka)"
-    )
-
-
-def _hung_up(connection: Connection, address: str) -> str:
-    return (
+        return _NoEntry(
+            False,
+            f"no Kafka broker answers at {address}; start one there, or name another with --broker "
+            "(`rods run` starts its own with --broker embedded or kafka)",
+        )
+    return _NoEntry(
+        False,
         f"what listens at {address} hangs up on {connection.security}: no Kafka broker, or one that wants another "
-        "connection.security_protocol"
+        "connection.security_protocol",
     )
-
-
-def _wrong_password(connection: Connection, address: str, _: Exception) -> str:
-    return (
-        f"the broker at {address} refuses the password of user {connection.username!r} ({connection.mechanism}); "
-        f"check connection.username and {PASSWORD_VARIABLE}"
-    )
-
-
-def _wrong_mechanism(connection: Connection, address: str, _: Exception) -> str:
-    return (
-        f"the broker at {address} does not take {connection.mechanism} at this port; "
-        "set connection.sasl_mechanism to one that it does"
-    )
-
-
-def _no_password_asked(_: Connection, address: str, __: Exception) -> str:
-    return f"the broker at {address} asks for no password at this port; check connection.security_protocol"
-
-
-def _untrusted(_: Connection, address: str, error: Exception) -> str:
-    reason = getattr(error, "verify_message", "") or "it cannot be verified"
-    return f"the certificate of the broker at {address} is not trusted ({reason}); check connection.ca_file"
-
-
-def _no_tls(_: Connection, address: str, __: Exception) -> str:
-    return f"the broker at {address} does not speak TLS at this port; check connection.security_protocol"
-
-
-_FINAL: Sequence[tuple[tuple[type[Exception], ...], Callable[[Connection, str, Exception], str]]] = (
-    ((SaslAuthenticationFailed, AuthenticationFailedError), _wrong_password),
-    ((UnsupportedSaslMechanismError,), _wrong_mechanism),
-    ((IllegalSaslStateError,), _no_password_asked),
-    ((ssl.SSLCertVerificationError,), _untrusted),
-    ((ssl.SSLError,), _no_tls),
-)
 
 
 def _username(chosen: ConnectionSettings) -> str:

@@ -1,6 +1,6 @@
 """The life of the broker that a run has started: one whose log is on disk is started again, another ends the run.
 
-Clients wait for a broker that comes back on its port (`docs/faults.md`), so nobody is told.
+Clients wait for a broker that comes back on its port (`docs/faults.md`), so they need no notice.
 """
 
 import asyncio

@@ -66,13 +66,13 @@ class TopicAdmin:
         found = {}
         for topic in await self._client.describe_topics(existing):
             name, partitions = topic["topic"], topic["partitions"]
-            told = configs.get(name)
+            settings = configs.get(name)
             found[name] = FoundTopic(
                 name=name,
                 partitions=len(partitions),
                 replication=min((len(partition["replicas"]) for partition in partitions), default=0),
-                config={entry: value for entry, (value, _) in told.items()} if told else None,
-                own={entry: value for entry, (value, own) in told.items() if own} if told else {},
+                config={entry: value for entry, (value, _) in settings.items()} if settings else None,
+                own={entry: value for entry, (value, own) in settings.items() if own} if settings else {},
             )
         return found
 
@@ -126,12 +126,12 @@ class TopicAdmin:
         """Topic to setting to its value and whether the topic was given it. Topics that the broker is silent about are
         left out."""
         resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
-        told: dict[str, dict[str, tuple[str, bool]]] = {}
+        configs: dict[str, dict[str, tuple[str, bool]]] = {}
         for response in await self._client.describe_configs(resources):
             for code, _, _, name, entries in response.resources:
                 if not code and entries:
-                    told[name] = {entry[0]: (str(entry[1]), _is_own(entry)) for entry in entries}
-        return told
+                    configs[name] = {entry[0]: (str(entry[1]), _is_own(entry)) for entry in entries}
+        return configs
 
 
 def _is_own(entry: Sequence[Any]) -> bool:

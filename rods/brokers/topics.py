@@ -43,7 +43,7 @@ async def planned(settings: Settings, file: Path | None, *, apply: bool) -> tupl
 
 
 async def _shown(admin: TopicAdmin, specs: Sequence[TopicSpec]) -> None:
-    """Waits until the broker shows what it was told: its nodes hear of a change one after the other."""
+    """Waits until the broker shows the changes: its nodes hear of a change one after the other."""
     end = asyncio.get_running_loop().time() + _SHOWN_SECONDS
     while left := [change for change in plan(specs, await _found(admin, specs), None) if change.changes_something]:
         if asyncio.get_running_loop().time() > end:
@@ -64,15 +64,15 @@ async def listed(settings: Settings) -> list[dict[str, Any]]:
         found = await admin.found(names)
     rows = []
     for topic in (found[name] for name in names if name in found):
-        told = topic.config or {}
+        config = topic.config or {}
         rows.append(
             {
                 "topic": topic.name,
                 "partitions": topic.partitions,
                 "replication": topic.replication,
                 "records": await _records(connection, topic.name, topic.partitions),
-                "retention_ms": int(told["retention.ms"]) if "retention.ms" in told else None,
-                "max_message_bytes": int(told["max.message.bytes"]) if "max.message.bytes" in told else None,
+                "retention_ms": int(config["retention.ms"]) if "retention.ms" in config else None,
+                "max_message_bytes": int(config["max.message.bytes"]) if "max.message.bytes" in config else None,
             }
         )
     return rows

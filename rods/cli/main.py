@@ -15,7 +15,7 @@ from rods.errors import UserError
 USER_ERROR = 2
 FOUND_WRONG = 1
 NOBODY_READS = 141
-"""As a shell tells of a command that was ended by a closed pipe (128 and the number of SIGPIPE)."""
+"""The exit code that a shell gives a command that was ended by a closed pipe (128 and the number of SIGPIPE)."""
 
 
 class Commands(TyperGroup):

@@ -20,7 +20,7 @@ Folder = Annotated[Path | None, typer.Option(help="the run folder")]
 BROKER_SECONDS = 60.0
 """How long a service that starts waits for its broker, which may be starting again itself."""
 PACKAGES = ("learner", "producers", "rods", "schemas", "streams")
-"""An error of one of these is a sentence; any other is told with its traceback."""
+"""An error of one of these is a sentence; any other is logged with its traceback."""
 
 _HELP: dict[str, str] = {
     "streams": "Measures rollouts and selects boundary seeds.",
@@ -38,7 +38,7 @@ def work(
     prefix: str | None = None,
     folder: Path | None = None,
 ) -> None:
-    """Runs a service until it is told to end. A known error is one line in its log and exit code 1. Raises UserError
+    """Runs a service until a signal ends it. A known error is one line in its log and exit code 1. Raises UserError
     where no broker answers in time."""
     from rods.brokers.connection import connection_of, try_connection
     from rods.logging import configure_logging

@@ -79,10 +79,10 @@ def _line(change: "TopicChange") -> str:
 
 
 def _row(row: dict[str, Any]) -> str:
-    told = (
+    kept = (
         "not told" if row["retention_ms"] is None else f"{_span(row['retention_ms'])}, {row['max_message_bytes']} bytes"
     )
-    return f"{row['topic']:<28}{row['partitions']:>11}{row['replication']:>12}{row['records']:>10}  {told}"
+    return f"{row['topic']:<28}{row['partitions']:>11}{row['replication']:>12}{row['records']:>10}  {kept}"
 
 
 def _span(milliseconds: int) -> str:

@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from rods.reports.summary import EpochSummary
 
-# Wong's palette: told apart by readers with any colour vision.
+# Wong's palette: distinguished by readers with any colour vision.
 BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GREY = (
     "#0072b2",
     "#e69f00",
@@ -65,9 +65,7 @@ def _chart(name: str, plan: _Drawing, rows: Sequence[EpochSummary]) -> DrawnChar
 
 
 def _svg(name: str, draw: Draw, rows: Sequence[EpochSummary]) -> str:
-    with mpl.rc_context({**STYLE, "svg.hashsalt": name}):
-        figure = Figure(figsize=(5.2, 2.9), layout="constrained")
-        axes: Any = figure.add_subplot()
+    def whole(axes: Any) -> None:
         draw(axes, rows)
         axes.set_xticks([row.epoch for row in rows])
         if rows:
@@ -77,6 +75,16 @@ def _svg(name: str, draw: Draw, rows: Sequence[EpochSummary]) -> str:
         if not axes.lines and not any(bar.get_height() for bar in axes.patches):
             axes.set_yticks([])
             axes.text(0.5, 0.5, "none", transform=axes.transAxes, ha="center", color=GREY)
+
+    return svg_over_epochs(name, whole)
+
+
+def svg_over_epochs(name: str, draw: Callable[[Any], None]) -> str:
+    """A chart over epochs, with its legend, as an SVG element. name: salts the ids in it."""
+    with mpl.rc_context({**STYLE, "svg.hashsalt": name}):
+        figure = Figure(figsize=(5.2, 2.9), layout="constrained")
+        axes: Any = figure.add_subplot()
+        draw(axes)
         axes.set_xlabel("epoch")
         handles, labels = axes.get_legend_handles_labels()
         if handles:
@@ -88,13 +96,13 @@ def _svg(name: str, draw: Draw, rows: Sequence[EpochSummary]) -> str:
 
 
 def _progress(axes: Any, rows: Sequence[EpochSummary]) -> None:
-    _line(axes, [(row.epoch, row.progress_pool) for row in rows], "pool, while training", BLUE)
-    _line(axes, [(row.epoch, row.progress_heldout) for row in rows], "held out, after the epoch", ORANGE)
+    plot_known(axes, [(row.epoch, row.progress_pool) for row in rows], "pool, while training", BLUE)
+    plot_known(axes, [(row.epoch, row.progress_heldout) for row in rows], "held out, after the epoch", ORANGE)
     axes.set_ylim(0, 1)
 
 
 def _flat(axes: Any, rows: Sequence[EpochSummary]) -> None:
-    _line(axes, [(row.epoch, row.flat_share) for row in rows], "share of groups", RED)
+    plot_known(axes, [(row.epoch, row.flat_share) for row in rows], "share of groups", RED)
     axes.set_ylim(0, 1)
 
 
@@ -104,9 +112,9 @@ def _zones(axes: Any, rows: Sequence[EpochSummary]) -> None:
 
 
 def _synthesis(axes: Any, rows: Sequence[EpochSummary]) -> None:
-    _line(axes, [(row.epoch, row.seeds) for row in rows], "seeds", BLUE)
-    _line(axes, [(row.epoch, row.variants_verified) for row in rows], "variants verified", GREEN)
-    _line(axes, [(row.epoch, row.variants_trained) for row in rows], "variants trained on", PURPLE)
+    plot_known(axes, [(row.epoch, row.seeds) for row in rows], "seeds", BLUE)
+    plot_known(axes, [(row.epoch, row.variants_verified) for row in rows], "variants verified", GREEN)
+    plot_known(axes, [(row.epoch, row.variants_trained) for row in rows], "variants trained on", PURPLE)
     axes.set_ylim(bottom=0)
 
 
@@ -133,7 +141,7 @@ def _trained(axes: Any, rows: Sequence[EpochSummary]) -> None:
     _stack(axes, rows, {"groups trained on": [row.groups_trained for row in rows]}, [BLUE])
 
 
-def _line(axes: Any, points: Sequence[tuple[int, float | None]], label: str, colour: str) -> None:
+def plot_known(axes: Any, points: Sequence[tuple[int, float | None]], label: str, colour: str) -> None:
     known = [(epoch, value) for epoch, value in points if value is not None]
     axes.plot([epoch for epoch, _ in known], [value for _, value in known], "o-", label=label, color=colour)
 

@@ -1,14 +1,11 @@
 """The page of a run's drift: one HTML file that needs nothing beside it and runs no script."""
 
-import io
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import matplotlib as mpl
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from rods.reports.charts import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, STYLE, DrawnChart
+from rods.reports.charts import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, DrawnChart, plot_known, svg_over_epochs
 from rods.reports.report import template
 from rods.reports.table import decimal
 from streams.audit.drift.figures import DriftReport, EpochDrift
@@ -32,19 +29,11 @@ def drift_charts(report: DriftReport) -> list[DrawnChart]:
 
 
 def _svg(name: str, draw: Draw, rows: Sequence[EpochDrift]) -> str:
-    with mpl.rc_context({**STYLE, "svg.hashsalt": name}):
-        figure = Figure(figsize=(5.2, 2.9), layout="constrained")
-        axes: Any = figure.add_subplot()
+    def whole(axes: Any) -> None:
         draw(axes, rows)
-        axes.set_xlabel("epoch")
         axes.xaxis.set_major_locator(MaxNLocator(nbins=12, integer=True))
-        handles, labels = axes.get_legend_handles_labels()
-        if handles:
-            figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)
-        out = io.StringIO()
-        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    text = out.getvalue()
-    return text[text.index("<svg") :]
+
+    return svg_over_epochs(name, whole)
 
 
 def _shares(axes: Any, rows: Sequence[EpochDrift], names: Sequence[str], of: str, colours: Sequence[str]) -> None:
@@ -107,8 +96,7 @@ def _judge(axes: Any, rows: Sequence[EpochDrift]) -> None:
 
 
 def _line(axes: Any, rows: Sequence[EpochDrift], field: str, label: str, colour: str) -> None:
-    known = [(row.epoch, value) for row in rows if (value := getattr(row, field)) is not None]
-    axes.plot([epoch for epoch, _ in known], [value for _, value in known], "o-", label=label, color=colour)
+    plot_known(axes, [(row.epoch, getattr(row, field)) for row in rows], label, colour)
 
 
 _PLANS: tuple[tuple[str, str, Draw], ...] = (

@@ -1,11 +1,10 @@
-"""What a run came to, epoch by epoch: a view of its events for people. It decides nothing.
+"""The outcome of a run, epoch by epoch: a view of its events for people. It decides nothing.
 
 `SummaryFold` takes events of any topics in any interleaving, a second delivery changes nothing, and `summary()` may be
 asked at any time. All that is counted comes from the log, so that the table, the report and the archive agree.
 """
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -32,37 +31,31 @@ HELDOUT_UPLIFT = "held out"
 @dataclass(frozen=True, slots=True)
 class EpochSummary:
     """One epoch. Epoch 0 is the state before training: the first pool and evaluation, and nothing else.
-
-    progress_pool: mean over the train groups with a live attempt of their mean progress. progress_heldout: mean over
-    tasks, after the epoch. flat_share: of those groups, the share without variance. zones: train groups by zone.
-    seeds: selected. variants_verified, variants_rejected (by reason): of the epoch's seeds. injected, retired (by
-    rule), pool_size, originals, variants, pool_digest: at the epoch's boundary. variants_trained: generated tasks that
-    a train group of the epoch measured. seconds: from its opening to its close. None: not known (yet).
-    """
+    None: not known (yet)."""
 
     epoch: int
-    progress_pool: float | None
-    progress_heldout: float | None
-    flat_share: float | None
-    zones: dict[str, int]
-    seeds: int
-    variants_verified: int
-    variants_rejected: dict[str, int]
-    injected: int
-    retired: dict[str, int]
+    progress_pool: float | None  # mean over the train groups with a live attempt of their mean progress
+    progress_heldout: float | None  # mean over tasks, after the epoch
+    flat_share: float | None  # of those train groups, the share without variance
+    zones: dict[str, int]  # train groups by zone
+    seeds: int  # selected
+    variants_verified: int  # of the epoch's seeds
+    variants_rejected: dict[str, int]  # of the epoch's seeds, by reason
+    injected: int  # at the epoch's boundary, as all of the pool's figures
+    retired: dict[str, int]  # by rule
     pool_size: int
     originals: int
     variants: int
     pool_digest: str
-    variants_trained: int
+    variants_trained: int  # generated tasks that a train group of the epoch measured
     groups_trained: int
     steps: int
-    seconds: float | None
+    seconds: float | None  # from its opening to its close
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Where the run stands: the newest step, its groups, and how many of them are measured."""
+    """The progress of the run: the newest step, its groups, and how many of them are measured."""
 
     epoch: int = 0
     step: int = 0
@@ -93,6 +86,13 @@ class RunSummary:
         return document
 
 
+_OF_THE_RUN = (StepOpened, TaskMeasured, TaskRegistered, SeedSettled, AlarmRaised)
+_OF_AN_EPOCH = (
+    *(EpochOpened, EpochClosed, StepClosed, PolicyEvaluated, PartitionSealed, SelectionClosed),
+    *(VariantRejected, VariantVerified, TaskInjected, TaskRetired, PoolMaterialized),
+)
+
+
 @dataclass(slots=True)
 class _Epoch:
     """What one epoch's events have said so far. groups: train groups by id."""
@@ -115,6 +115,35 @@ class _Epoch:
         live = [(group.task, value) for group in self.groups.values() if (value := progress_of(group)) is not None]
         return dict(live)
 
+    def evolve(self, event: Any) -> None:
+        match event:
+            case EpochOpened():
+                self.opened = event.envelope.occurred_at
+            case EpochClosed():
+                self.closed = event.envelope.occurred_at
+            case StepClosed():
+                self.steps, self.trained = self.steps + 1, self.trained + event.trained
+            case PolicyEvaluated():
+                self.evaluations[event.temperature] = {
+                    result.task: Fraction(result.turns_passed, result.live * result.turns_total)
+                    for result in event.results
+                    if result.live > 0 and result.turns_total > 0
+                }
+            case PartitionSealed():
+                self.groups |= {group.group: group for group in event.groups if group.purpose == Purpose.TRAIN}
+            case SelectionClosed():
+                self.seeds += len(event.seeds)
+            case VariantRejected():
+                self.rejected[event.reason] += 1
+            case VariantVerified():
+                self.verified += 1
+            case TaskInjected():
+                self.injected += 1
+            case TaskRetired():
+                self.retired[event.rule] += 1
+            case PoolMaterialized():
+                self.pool = event
+
 
 class SummaryFold:
     """Events in, summaries out. Events must be stamped: their ids tell deliveries apart."""
@@ -130,33 +159,33 @@ class SummaryFold:
         self._alarms: list[str] = []
         self._steps: dict[int, StepOpened] = {}
         self._measured: set[str] = set()
-        self._takers: dict[type[Any], Callable[[Any], None]] = {
-            EpochOpened: self._epoch_opened,
-            EpochClosed: self._epoch_closed,
-            StepOpened: self._step_opened,
-            StepClosed: self._step_closed,
-            PolicyEvaluated: self._evaluated,
-            AlarmRaised: self._alarm,
-            TaskMeasured: self._task_measured,
-            PartitionSealed: self._sealed,
-            SelectionClosed: self._selected,
-            VariantRejected: self._rejected,
-            TaskRegistered: self._registered,
-            VariantVerified: self._verified,
-            SeedSettled: self._seed_settled,
-            TaskInjected: self._injected,
-            TaskRetired: self._retired,
-            PoolMaterialized: self._materialized,
-        }
 
     def evolve(self, event: Any) -> None:
-        """Takes an event in; one that was taken already, or that tells nothing here, changes nothing."""
-        take = self._takers.get(type(event))
-        if take is None or event.envelope.event_id in self._seen:
+        """Takes an event in; one that was taken already, or that says nothing here, changes nothing."""
+        if not isinstance(event, _OF_THE_RUN + _OF_AN_EPOCH) or event.envelope.event_id in self._seen:
             return
         self._seen.add(event.envelope.event_id)
         self._run_id = self._run_id or event.envelope.run_id
-        take(event)
+        match event:
+            case StepOpened():
+                self._steps[event.step] = event
+            case TaskMeasured():
+                self._measured.add(event.group)
+            case TaskRegistered():
+                self._originals[event.task_set] += 1
+            case SeedSettled():
+                self._settled[event.seed] = event.outcome
+            case AlarmRaised():
+                self._alarms.append(f"epoch {event.epoch}: {event.kind}: {event.detail}")
+            case EpochOpened():
+                self._rules = self._rules or event.rules
+            case VariantVerified():
+                self._variants.add(event.definition.task)
+            case TaskInjected():
+                self._returned += event.returned
+        held_out = not isinstance(event, PolicyEvaluated) or event.task_set == TaskSet.HELDOUT
+        if isinstance(event, _OF_AN_EPOCH) and held_out:
+            self._epochs.setdefault(event.epoch, _Epoch()).evolve(event)
 
     @property
     def moment(self) -> Moment:
@@ -181,68 +210,6 @@ class SummaryFold:
             lineage=self._lineage(),
             alarms=tuple(self._alarms),
         )
-
-    def _epoch(self, epoch: int) -> _Epoch:
-        return self._epochs.setdefault(epoch, _Epoch())
-
-    def _epoch_opened(self, event: EpochOpened) -> None:
-        self._epoch(event.epoch).opened = event.envelope.occurred_at
-        self._rules = self._rules or event.rules
-
-    def _epoch_closed(self, event: EpochClosed) -> None:
-        self._epoch(event.epoch).closed = event.envelope.occurred_at
-
-    def _step_opened(self, event: StepOpened) -> None:
-        self._steps[event.step] = event
-
-    def _step_closed(self, event: StepClosed) -> None:
-        epoch = self._epoch(event.epoch)
-        epoch.steps += 1
-        epoch.trained += event.trained
-
-    def _task_measured(self, event: TaskMeasured) -> None:
-        self._measured.add(event.group)
-
-    def _evaluated(self, event: PolicyEvaluated) -> None:
-        if event.task_set == TaskSet.HELDOUT:
-            self._epoch(event.epoch).evaluations[event.temperature] = {
-                result.task: Fraction(result.turns_passed, result.live * result.turns_total)
-                for result in event.results
-                if result.live > 0 and result.turns_total > 0
-            }
-
-    def _alarm(self, event: AlarmRaised) -> None:
-        self._alarms.append(f"epoch {event.epoch}: {event.kind}: {event.detail}")
-
-    def _sealed(self, event: PartitionSealed) -> None:
-        groups = self._epoch(event.epoch).groups
-        groups.update({group.group: group for group in event.groups if group.purpose == Purpose.TRAIN})
-
-    def _selected(self, event: SelectionClosed) -> None:
-        self._epoch(event.epoch).seeds += len(event.seeds)
-
-    def _rejected(self, event: VariantRejected) -> None:
-        self._epoch(event.epoch).rejected[event.reason] += 1
-
-    def _registered(self, event: TaskRegistered) -> None:
-        self._originals[event.task_set] += 1
-
-    def _verified(self, event: VariantVerified) -> None:
-        self._epoch(event.epoch).verified += 1
-        self._variants.add(event.definition.task)
-
-    def _seed_settled(self, event: SeedSettled) -> None:
-        self._settled[event.seed] = event.outcome
-
-    def _injected(self, event: TaskInjected) -> None:
-        self._epoch(event.epoch).injected += 1
-        self._returned += event.returned
-
-    def _retired(self, event: TaskRetired) -> None:
-        self._epoch(event.epoch).retired[event.rule] += 1
-
-    def _materialized(self, event: PoolMaterialized) -> None:
-        self._epoch(event.epoch).pool = event
 
     def _row(self, number: int) -> EpochSummary:
         epoch = self._epochs[number]

@@ -73,7 +73,7 @@ def reason_table(rows: Sequence[EpochSummary]) -> Table:
 
 
 def status_line(status: Status) -> Text:
-    """Where the run stands now."""
+    """The progress of the run."""
     moment = status.moment
     parts = [f"epoch {moment.epoch}, step {moment.step}", f"{moment.in_flight} of {moment.groups} groups in flight"]
     if status.restarts:

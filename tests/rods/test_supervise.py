@@ -17,6 +17,7 @@ from rods.supervise import (
     WorkerState,
     last_words,
 )
+from tests.rods.processes import alive
 
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"
 PATIENT = "import time; print('up', flush=True); time.sleep(60)"
@@ -24,13 +25,6 @@ PATIENT = "import time; print('up', flush=True); time.sleep(60)"
 
 def _spec(folder: Path, code: str, name: str = "w", **settings: object) -> WorkerSpec:
     return WorkerSpec(name, (sys.executable, "-c", code), folder / f"{name}.log", **settings)  # type: ignore[arg-type]
-
-
-def _alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 async def _until_up(log: Path, times: int = 1) -> None:
@@ -77,7 +71,7 @@ async def test_a_worker_that_ignores_sigterm_is_killed_within_the_grace_period(t
         await _until_up(tmp_path / "w.log")
         pid = supervisor.pids["w"]
         await supervisor.stop(0.3)
-        assert not _alive(pid)
+        assert not alive(pid)
         assert supervisor.states["w"] is WorkerState.STOPPED
         assert supervisor.pids == {}
 
@@ -111,7 +105,7 @@ async def test_a_killed_worker_takes_its_own_children_along_when_the_run_stops(t
         await _until_up(tmp_path / "w.log")
         child = int((tmp_path / "w.log").read_text().split()[1])
         await supervisor.stop(0.2)
-    while _alive(child):
+    while alive(child):
         await asyncio.sleep(0.02)
 
 
@@ -136,7 +130,7 @@ def test_workers_die_with_a_killed_supervisor(tmp_path: Path) -> None:
     worker = int(parent.stdout.readline())
     parent.kill()
     parent.wait()
-    while _alive(worker):
+    while alive(worker):
         time.sleep(0.02)
 
 

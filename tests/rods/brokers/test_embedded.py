@@ -16,13 +16,7 @@ from rods.brokers.process import speaks_kafka
 from rods.brokers.topics_file import TOPICS_FILE, load_topics
 from rods.errors import UserError
 from schemas.topics import Topic
-
-
-def _alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+from tests.rods.processes import alive
 
 
 def test_the_broker_answers_inside_the_context_and_is_gone_after_it(tmp_path: Path) -> None:
@@ -30,9 +24,9 @@ def test_the_broker_answers_inside_the_context_and_is_gone_after_it(tmp_path: Pa
         try_connection(Connection(broker.address), 1)
         pid = broker.pid
         assert pid is not None
-        assert _alive(pid)
+        assert alive(pid)
     assert not broker.alive
-    assert not _alive(pid)
+    assert not alive(pid)
     assert "listening" in (tmp_path / "broker.log").read_text()
 
 
@@ -87,10 +81,10 @@ def test_the_broker_dies_with_a_killed_parent(tmp_path: Path) -> None:
     )
     assert parent.stdout is not None
     broker = int(parent.stdout.readline())
-    assert _alive(broker)
+    assert alive(broker)
     parent.send_signal(signal.SIGKILL)
     parent.wait()
-    while _alive(broker):
+    while alive(broker):
         time.sleep(0.02)
 
 
