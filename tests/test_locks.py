@@ -39,3 +39,10 @@ def test_what_the_project_names_is_pinned_to_that_version(lock: str, named: list
 
 def test_the_two_locks_never_disagree() -> None:
     assert pins("requirements.lock").keys() & pins("requirements-dev.lock").keys() == set()
+
+
+def test_the_locks_and_the_unit_tests_are_tried_on_every_python_of_the_project() -> None:
+    named = re.findall(r"Python :: (3\.\d+)", " ".join(PYPROJECT["project"]["classifiers"]))
+    assert PYPROJECT["project"]["requires-python"] == f">={named[0]},<3.{int(named[-1][2:]) + 1}"
+    for script in (".ci/lock", ".ci/test-pythons"):
+        assert f"for version in {' '.join(named)}; do" in (ROOT / script).read_text()

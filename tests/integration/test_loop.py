@@ -51,18 +51,21 @@ def test_the_run_that_the_others_are_compared_with_injects_and_retires(undisturb
     assert len(digests(undisturbed)) == 4
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_digests(undisturbed: Path, tmp_path: Path, loops: list[Loop]) -> None:
     loops.append(Loop(tmp_path / "run", *FLAGS))
     loops[0].result()
     assert digests(tmp_path / "run") == digests(undisturbed)
 
 
+@pytest.mark.slow
 def test_another_seed_gives_other_digests(undisturbed: Path, tmp_path: Path, loops: list[Loop]) -> None:
     loops.append(Loop(tmp_path / "run", *FLAGS, "--seed", "2"))
     loops[0].result()
     assert list(digests(tmp_path / "run").values()) != list(digests(undisturbed).values())
 
 
+@pytest.mark.slow
 def test_more_workers_give_the_same_digests(undisturbed: Path, tmp_path: Path, loops: list[Loop]) -> None:
     loops.append(Loop(tmp_path / "run", *FLAGS, "--set", "rollout_workers=3", "--synthesis-workers", "2"))
     loops[0].until(lambda: len(loops[0].pids("rollouts")) == 3 and len(loops[0].pids("synthesis")) == 2)
@@ -70,6 +73,7 @@ def test_more_workers_give_the_same_digests(undisturbed: Path, tmp_path: Path, l
     assert digests(tmp_path / "run") == digests(undisturbed)
 
 
+@pytest.mark.slow
 async def test_a_streams_worker_killed_between_a_barrier_and_its_seal_changes_nothing(
     undisturbed: Path, tmp_path: Path, loops: list[Loop]
 ) -> None:

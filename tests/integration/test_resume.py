@@ -19,6 +19,8 @@ from streams.archive.cut import read_cuts
 from streams.archive.set_aside import read_set_aside
 from tests.integration.loop import PATIENT, Loop, archived, digests, first
 
+pytestmark = pytest.mark.slow
+
 TINY = (
     "rules.pool_tasks=4",
     "rules.rollout.k=4",

@@ -108,6 +108,7 @@ def loop(tmp_path: Path) -> Iterator[Loop]:
     loop.end()
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_run_with_nothing_left_running(loop: Loop) -> None:
     loop.until(lambda: all(loop.pids(service) for service in ("streams", "rollouts", "synthesis", "archive")))
     time.sleep(8)

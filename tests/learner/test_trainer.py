@@ -1,16 +1,16 @@
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 import pytest
 import torch
 from torch import nn
 
-from learner.engine import StepMetrics, TorchEngine
+from learner.engine import TorchEngine
 from learner.errors import CheckpointError
 from learner.samples import StepBatch
-from learner.trainer import GrpoTrainer, Published, ScriptedTrainer
+from learner.trainer import GrpoTrainer
 
 NOTHING = StepBatch((), 0, 0, 0, 0, 0, 0, None)
 
@@ -98,20 +98,6 @@ async def test_published_weights_are_named_by_version_and_the_oldest_are_let_go_
     published = [await made.publish(version, 1) for version in range(6)]
     assert Path(published[-1].location).is_absolute() and len(published[-1].sha256) == 64
     assert [Path(one.location).exists() for one in published] == [False, False, True, True, True, True]
-
-
-async def test_a_batch_without_samples_trains_nothing(tmp_path: Path) -> None:
-    made, _ = trainer(tmp_path)
-    found: StepMetrics | None = await made.train(NOTHING)
-    assert found is None
-
-
-async def test_a_policy_without_weights_has_nothing_to_train_publish_or_restore() -> None:
-    made: Any = ScriptedTrainer()
-    assert (made.by_step, made.needs_trajectories) == (False, False)
-    assert await made.train(NOTHING) is None
-    assert await made.publish(1, 1) == Published("", "")
-    assert await made.restore(7) == 7
 
 
 async def test_a_checkpoint_that_a_cut_names_is_kept_whatever_its_age(tmp_path: Path) -> None:

@@ -61,6 +61,7 @@ async def running(
         await asyncio.gather(*tasks.values(), return_exceptions=True)
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=[scenario.__name__ for scenario in SCENARIOS])
 async def test_nothing_is_lost_and_nothing_counted_twice_after(

@@ -1,17 +1,13 @@
 """Variants of workbench tasks: nearly every seed gives some, in the same closed language, at the same depth."""
 
-from fractions import Fraction
 from functools import cache
 
 from producers.environments.calls import parse_call
-from producers.environments.judge import score
 from producers.environments.workbench.generate import split_of
 from producers.environments.workbench.language import split
 from producers.environments.workbench.source import WorkbenchSource
 from producers.environments.workbench.vocabulary import words
-from producers.synthesis.critique import profile_of
 from producers.synthesis.pipeline import SeedTask, SynthesisOutcome, synthesise
-from producers.synthesis.profile import distance
 from producers.synthesis.rules_backend import RulesBackend
 from schemas.rules import SynthesisRules
 from schemas.task import Category, TaskDefinition
@@ -35,12 +31,6 @@ def variants() -> list[tuple[TaskDefinition, TaskDefinition]]:
 
 def test_nearly_every_seed_gives_all_its_variants() -> None:
     assert len(variants()) >= 0.95 * len(outcomes()) * RULES.variants_per_seed
-
-
-def test_every_variant_passes_its_own_judge() -> None:
-    for _, variant in variants():
-        truth = [turn.ground_truth for turn in variant.turns]
-        assert all(score(SOURCE.reset(variant), variant.turns_total, truth)), variant
 
 
 def test_variants_speak_the_closed_vocabulary() -> None:
@@ -69,13 +59,6 @@ def test_a_variant_stays_on_its_seeds_side_of_the_split_and_meets_no_held_out_ta
     for seed, variant in variants():
         assert split_of(variant.initial_state) == split_of(seed.initial_state)
         assert (variant.initial_state, variant.turns) not in held_out
-
-
-def test_every_structure_is_within_the_bound_of_its_seeds() -> None:
-    bound = Fraction(RULES.profile_distance)
-    for seed, variant in variants():
-        apart = distance(profile_of(seed, SOURCE, seed.category), profile_of(variant, SOURCE, seed.category))
-        assert apart <= bound
 
 
 def test_a_withheld_tool_is_missing_only_where_it_is_needed() -> None:

@@ -69,28 +69,6 @@ async def test_stopping_archives_every_partition_up_to_its_end(broker: str, tmp_
     assert (settings.folder / "schemas" / "PartitionSealed.v1.avsc").exists()
 
 
-async def test_an_archiver_killed_again_and_again_loses_nothing_and_doubles_nothing(
-    broker: str, tmp_path: Path
-) -> None:
-    await create_topics(broker, "kill.", 2)
-    written = 0
-    for _ in range(4):
-        worker = _start(broker, "kill.", tmp_path)
-        await _write(broker, "kill.", Topic.ROLLOUTS, 0, range(written, written + 700))
-        written += 700
-        manifest = tmp_path / "rollouts" / "00000" / "manifest.jsonl"
-        size = manifest.stat().st_size if manifest.exists() else 0
-        while not manifest.exists() or manifest.stat().st_size == size:
-            assert worker.poll() is None
-            await asyncio.sleep(0.01)
-        worker.kill()
-        worker.wait()
-    await _archive_once(ArchiveSettings(broker, "kill.", 2, tmp_path))
-    values = [record.value for record in read_archive(tmp_path, Topic.ROLLOUTS)]
-    assert values == [f"v{number}".encode() for number in range(written)]
-    assert list(tmp_path.rglob("*.tmp")) == []
-
-
 async def test_sigterm_drains_seals_and_ends_with_exit_code_0(broker: str, tmp_path: Path) -> None:
     await create_topics(broker, "term.", 2)
     await _write(broker, "term.", Topic.ROLLOUTS, 0, range(1))

@@ -218,25 +218,6 @@ async def test_a_seal_that_the_broker_refuses_is_an_error() -> None:
     assert live.stream.acked == []
 
 
-async def test_flush_every_100_send_150_kill_send_150_loses_nothing() -> None:
-    """What a dead worker had not sealed is delivered again, since it acknowledged nothing of it."""
-    log: list[Any] = [result(f"t{index}", step=1 + index // 100) for index in range(100)]
-    log.append(barrier(*[expected(f"t{index}") for index in range(100)]))
-    log += [result(f"t{index}", step=2) for index in range(200)]
-    log.append(barrier(*[expected(f"t{index}", step=2) for index in range(200)], step=2))
-    first = Measure()
-    for offset in range(151):
-        await first.take(offset, log[offset])
-    committed = max(first.stream.acked) + 1
-    (seal,) = first.producer.events(Topic.SEALS)
-    recovered = MeasureState(0, 1, seal.barrier_offset + 1, 1, 1, 1, tasks=first.session.measure[0].state.tasks)
-    second = Measure(recovered, sealed=recovered.next_offset)
-    for offset in range(committed, len(log)):
-        await second.take(offset, log[offset])
-    (again,) = second.producer.events(Topic.SEALS)
-    assert all(None not in group.passed for group in again.groups) and len(again.groups) == 200
-
-
 async def test_a_broker_that_acknowledges_nothing_stops_the_stream_instead_of_filling_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
