@@ -21,7 +21,7 @@ Value: TypeAlias = "str | int | float | bool | list[Value] | tuple[Value, ...] |
 class CallLimits:
     """Bounds on one call. text: characters, checked before parsing. depth: nested containers. nodes: literals in all.
 
-    string: characters of one string. int_bits: bits of one integer. calls: calls in one bracketed list.
+    string: characters of one string. int_bits: bits of one integer.
     """
 
     text: int = 20_000
@@ -29,7 +29,6 @@ class CallLimits:
     nodes: int = 1_000
     string: int = 10_000
     int_bits: int = 128
-    calls: int = 100
 
 
 DEFAULT_LIMITS = CallLimits()
@@ -60,17 +59,6 @@ class Call:
 def parse_call(text: str, limits: CallLimits = DEFAULT_LIMITS) -> Call:
     """Reads one call. Raises CallError, and nothing else, for any other text."""
     return _Reader(limits).call(_tree(text, limits))
-
-
-def parse_calls(text: str, limits: CallLimits = DEFAULT_LIMITS) -> tuple[Call, ...]:
-    """Reads one call, a bracketed list such as ``[f(a=1), g()]``, or blank text (no call). Raises CallError."""
-    if len(text) <= limits.text and not text.strip():
-        return ()
-    tree = _tree(text, limits)
-    nodes = tree.elts if isinstance(tree, ast.List) else [tree]
-    if len(nodes) > limits.calls:
-        raise CallError(f"{len(nodes)} calls are more than the {limits.calls} allowed")
-    return tuple(_Reader(limits).call(node) for node in nodes)
 
 
 def render(value: Value) -> str:

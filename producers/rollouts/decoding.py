@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from producers.rollouts.key_value_cache import Arena, Shape, Slab, WorkingCache
+from producers.rollouts.key_value_cache import Arena, CacheShape, Slab, WorkingCache
 from producers.rollouts.sampling import draw
 
 PREFILL_TOKENS = 4096
@@ -42,7 +42,9 @@ class Row:
         return 0 if self.slab is None else len(self.slab.ids)
 
 
-def decode_rows(model: nn.Module, arena: Arena, shape: Shape, rows: Sequence[Row], max_tokens: int, end: int) -> None:
+def decode_rows(
+    model: nn.Module, arena: Arena, shape: CacheShape, rows: Sequence[Row], max_tokens: int, end: int
+) -> None:
     """Samples each row's message up to and including `end`, or `max_tokens` tokens; fills the rows in."""
     order = sorted(rows, key=lambda row: (len(row.ids) - row.known, row.known))
     length = max(len(row.ids) for row in rows) + max_tokens

@@ -14,7 +14,7 @@ from torch import Tensor
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class CacheShape:
     """Of a model's cache, without batch and length."""
 
     layers: int
@@ -36,7 +36,7 @@ class Arena:
     def __init__(self) -> None:
         self._floats = torch.zeros(0)
 
-    def take(self, shape: Shape, rows: int, length: int) -> Tensor:
+    def take(self, shape: CacheShape, rows: int, length: int) -> Tensor:
         """A tensor [layers, 2, rows, heads, length, width] of finite numbers. One is in use at a time."""
         size = (shape.layers, 2, rows, shape.heads, length, shape.width)
         if self._floats.numel() < math.prod(size):
@@ -63,9 +63,9 @@ class WorkingCache:
         return self.tensor.shape[4]
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> CacheShape:
         layers, _, _, heads, _, width = self.tensor.shape
-        return Shape(layers, heads, width)
+        return CacheShape(layers, heads, width)
 
     def at(self, span: slice, positions: Tensor, reach: int) -> "WorkingCache":
         """The next forward pass runs on the rows of `span`, at positions [rows, tokens], all below `reach`."""

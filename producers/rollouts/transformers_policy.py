@@ -22,7 +22,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from producers.rollouts.decoding import Row, decode_rows
 from producers.rollouts.errors import PolicyFolderError
 from producers.rollouts.grouped_attention import use_grouped_attention
-from producers.rollouts.key_value_cache import Arena, Shape, Slab, SlabStore
+from producers.rollouts.key_value_cache import Arena, CacheShape, Slab, SlabStore
 from producers.rollouts.policy import Completion, Prompt
 from producers.rollouts.sampling import uniforms
 from producers.rollouts.tokenizer import WordTokenizer
@@ -129,10 +129,10 @@ def _load_model(folder: Path) -> nn.Module:
     return model.eval().requires_grad_(False)
 
 
-def _shape_of(config: Any) -> Shape:
+def _shape_of(config: Any) -> CacheShape:
     heads = int(config.num_attention_heads)
     width = int(getattr(config, "head_dim", None) or config.hidden_size // heads)
-    return Shape(int(config.num_hidden_layers), int(getattr(config, "num_key_value_heads", None) or heads), width)
+    return CacheShape(int(config.num_hidden_layers), int(getattr(config, "num_key_value_heads", None) or heads), width)
 
 
 def _put_weights(model: nn.Module, tensors: dict[str, Tensor], location: str) -> None:

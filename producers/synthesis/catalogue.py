@@ -1,6 +1,6 @@
 """What the rules backend knows of a function: how to ask for it, with which arguments, and what it changes.
 
-`World` is the planner's sketch of the simulators: the initial state as a mutable copy that effects keep up to date. It
+`Sketch` is the planner's sketch of the simulators: the initial state as a mutable copy that effects keep up to date. It
 only has to be right often enough, since every plan is executed before it counts.
 """
 
@@ -15,7 +15,7 @@ Arguments = dict[str, Argument]
 
 
 @dataclass(slots=True)
-class World:
+class Sketch:
     """Planning state of one attempt. state: class to configuration. folder: the working directory below the root."""
 
     state: dict[str, Any]
@@ -39,16 +39,16 @@ class World:
         return any(s.function == function and wanted <= dict(s.arguments).items() for s in self.steps)
 
 
-Sampler = Callable[[World, Random], Arguments | None]
-Effect = Callable[[World, Arguments], None]
+Sampler = Callable[[Sketch, Random], Arguments | None]
+Effect = Callable[[Sketch, Arguments], None]
 Wording = Callable[[Arguments], tuple[str, ...]]
 
 
-def _nothing(world: World, arguments: Arguments) -> None:
+def _nothing(world: Sketch, arguments: Arguments) -> None:
     del world, arguments
 
 
-def no_arguments(world: World, rng: Random) -> Arguments | None:
+def no_arguments(world: Sketch, rng: Random) -> Arguments | None:
     """For functions without parameters: asked for at most once in a turn."""
     del world, rng
     return {}

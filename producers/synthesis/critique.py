@@ -35,7 +35,7 @@ class Gate(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class GateFault:
     """A gate that did not open. reason: one sentence."""
 
     gate: Gate
@@ -52,12 +52,12 @@ class Critic:
     bound: Fraction
     known: frozenset[str]
 
-    def fault(self, definition: TaskDefinition) -> Fault | None:
+    def fault(self, definition: TaskDefinition) -> GateFault | None:
         """The first gate that does not open, or None."""
         for gate, check in self._gates():
             reason = check(definition)
             if reason is not None:
-                return Fault(gate, reason)
+                return GateFault(gate, reason)
         return None
 
     def complaint(self, request: JudgeRequest) -> str | None:

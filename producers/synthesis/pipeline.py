@@ -125,7 +125,7 @@ class _Synthesis:
         for index in range(self.rules.variants_per_seed):
             for attempt in range(self.rules.max_attempts):
                 try:
-                    variant = _Attempt(self, shape, index, attempt).variant()
+                    variant = _VariantAttempt(self, shape, index, attempt).variant()
                 except _Ended as end:
                     self._reject(index, attempt, end)
                     continue
@@ -170,7 +170,7 @@ class _Synthesis:
 
 
 @dataclass(slots=True)
-class _Attempt:
+class _VariantAttempt:
     """One full attempt at one variant. Raises `_Ended` where it leads nowhere."""
 
     whole: _Synthesis

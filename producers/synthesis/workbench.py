@@ -54,7 +54,7 @@ class WorkbenchBackend:
         rng = Random(request.seed)
         task = request.task
         state = _state(task, request.category, rng)
-        planner = _Planner(World.parse(task.classes, state), task.classes, request.blocked, rng)
+        planner = _VariantPlanner(World.parse(task.classes, state), task.classes, request.blocked, rng)
         turns = tuple(planner.turn(shape) for shape in _shapes(task))
         return Plan("workbench", task.classes, state, request.category, "", turns)
 
@@ -141,7 +141,7 @@ def _state(task: TaskDefinition, category: str, rng: Random) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Shape:
+class _CallShape:
     """What the seed does at one call: its domain, whether it looks something up, whether it takes a result."""
 
     domain: str
@@ -150,27 +150,27 @@ class _Shape:
     from_earlier_turn: bool
 
 
-def _shapes(task: TaskDefinition) -> list[list[_Shape]]:
+def _shapes(task: TaskDefinition) -> list[list[_CallShape]]:
     turns = [[parse_call(text) for text in turn.ground_truth] for turn in task.turns if turn.ground_truth]
     world = World.parse(task.classes, task.initial_state)
     calls = [call for turn in turns for call in turn]
     results = [world.run(call).text for call in calls]
     sources: dict[int, int] = {flow.target: flow.source for flow in flows(calls, results)}
-    shapes: list[list[_Shape]] = []
+    shapes: list[list[_CallShape]] = []
     at = 0
     for turn in turns:
         first = at
         row = []
         for call in turn:
             spec = TOOLS[call.name]
-            row.append(_Shape(spec.domain, spec.looks_up, at in sources, sources.get(at, first) < first))
+            row.append(_CallShape(spec.domain, spec.looks_up, at in sources, sources.get(at, first) < first))
             at += 1
         shapes.append(row)
     return shapes
 
 
 @dataclass(slots=True)
-class _Planner:
+class _VariantPlanner:
     """Draws calls one after the other in a live world. latest: per kind, the step and value of its last result."""
 
     world: World
@@ -181,10 +181,10 @@ class _Planner:
     seen: set[str] = field(default_factory=set)
     steps: int = 0
 
-    def turn(self, shapes: Sequence[_Shape]) -> tuple[Step, ...]:
+    def turn(self, shapes: Sequence[_CallShape]) -> tuple[Step, ...]:
         return tuple(self._step(shape) for shape in shapes)
 
-    def _step(self, shape: _Shape) -> Step:
+    def _step(self, shape: _CallShape) -> Step:
         for _ in range(_TRIES):
             step = self._fed(shape) if shape.fed and self.latest else None
             step = step or self._free(shape)
@@ -192,17 +192,17 @@ class _Planner:
                 return step
         raise StageError("no call of the workbench fits the state here")
 
-    def _specs(self, shape: _Shape) -> list[ToolSpec]:
+    def _specs(self, shape: _CallShape) -> list[ToolSpec]:
         domains = [shape.domain] if self.rng.random() < _SAME_DOMAIN else list(self.classes)
         specs = [spec for name in domains for spec in tools_of(name) if spec.name not in self.blocked]
         wanted = [spec for spec in specs if spec.looks_up == shape.looks_up]
         return wanted or specs
 
-    def _free(self, shape: _Shape) -> Step | None:
+    def _free(self, shape: _CallShape) -> Step | None:
         specs = self._specs(shape)
         return self._run(self.rng.choice(specs), {}, {}) if specs else None
 
-    def _fed(self, shape: _Shape) -> Step | None:
+    def _fed(self, shape: _CallShape) -> Step | None:
         options = [
             (spec, parameter.name, source, value)
             for kind, (source, value) in self.latest.items()

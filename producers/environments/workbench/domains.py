@@ -1,7 +1,7 @@
 """The four simulators: plain objects whose public attributes are their state and whose methods are their tools.
 
 A method that changes something returns "done" and always changes the state; one that reads returns what it read.
-What cannot be done raises `Refusal` with one of a few fixed sentences. Arguments arrive already checked against
+What cannot be done raises `ToolRefusal` with one of a few fixed sentences. Arguments arrive already checked against
 `tools.TOOLS`, so that a method sees only values of the right kind.
 """
 
@@ -30,13 +30,13 @@ FOLDER_LIMIT = 8
 LIST_LIMIT = 12
 
 
-class Refusal(Exception):  # noqa: N818 - a tool's answer, not a fault
+class ToolRefusal(Exception):  # noqa: N818 - a tool's answer, not a fault
     """A tool that could not do what was asked; its text is one of `REFUSALS`."""
 
 
 def _check(holds: bool, refusal: str) -> None:
     if not holds:
-        raise Refusal(refusal)
+        raise ToolRefusal(refusal)
 
 
 def _listing(values: list[str]) -> str:
@@ -59,7 +59,7 @@ class Files:
         for folder, files in self.folders.items():
             if file in files:
                 return folder
-        raise Refusal("no such file")
+        raise ToolRefusal("no such file")
 
     def _room(self, folder: str) -> dict[str, Value]:
         _check(folder in self.folders, "no such folder")

@@ -80,7 +80,7 @@ def _draw(rng: Random, parity: int, category: Category, dial: Dial) -> TaskDefin
     if digest % 2 != parity:
         raise _NoPlanError
     splits_one = category in (Category.MISSING_FUNCTION, Category.MISSING_PARAMETER)
-    planned = _Planner(World.parse(classes, initial_state), classes, dial, rng).turns(
+    planned = _TaskPlanner(World.parse(classes, initial_state), classes, dial, rng).turns(
         rng.randint(*dial.turns) - splits_one
     )
     if _digest("\n".join(call.text() for turn in planned for call in turn.calls)) % 2 != parity:
@@ -93,7 +93,7 @@ def _draw(rng: Random, parity: int, category: Category, dial: Dial) -> TaskDefin
 
 
 @dataclass(slots=True)
-class _Planner:
+class _TaskPlanner:
     """Draws calls one after the other and runs each, so that every planned call is known to work."""
 
     world: World

@@ -7,7 +7,7 @@ from typing import Any
 from producers.environments.calls import Call, parse_call
 from producers.environments.errors import CallError
 from producers.environments.port import CallResult
-from producers.environments.workbench.domains import DOMAINS, Domain, Refusal
+from producers.environments.workbench.domains import DOMAINS, Domain, ToolRefusal
 from producers.environments.workbench.entities import Kind
 from producers.environments.workbench.tools import TOOLS, ToolSpec
 from schemas.rules import canonical_json
@@ -48,7 +48,7 @@ class World:
             return CallResult(NO_TOOL, ok=False)
         try:
             return CallResult(self._apply(spec, call), ok=True)
-        except (Refusal, CallError) as refusal:
+        except (ToolRefusal, CallError) as refusal:
             return CallResult(str(refusal), ok=False)
 
     def run_text(self, text: str, withheld: Sequence[str] = ()) -> CallResult:

@@ -3,7 +3,7 @@
 from random import Random
 from typing import Any
 
-from producers.synthesis.catalogue import Arguments, Function, Toolbox, World
+from producers.synthesis.catalogue import Arguments, Function, Sketch, Toolbox
 from producers.synthesis.plan import Argument, Ref
 
 OWNER = "MathAPI"
@@ -14,7 +14,7 @@ _SOURCES = {
 }  # fmt: skip
 
 
-def _figures(world: World) -> list[Ref]:
+def _figures(world: Sketch) -> list[Ref]:
     found = [
         Ref(index, (_SOURCES[step.function],))
         for index, step in enumerate(world.steps)
@@ -27,7 +27,7 @@ def _number(rng: Random) -> float:
     return float(rng.randint(2, 400))
 
 
-def _list(world: World, rng: Random) -> Arguments | None:
+def _list(world: Sketch, rng: Random) -> Arguments | None:
     figures = _figures(world)
     if len(figures) >= 2:
         return {"numbers": tuple(figures)}
@@ -35,7 +35,7 @@ def _list(world: World, rng: Random) -> Arguments | None:
 
 
 def _one(name: str) -> Any:
-    def sample(world: World, rng: Random) -> Arguments | None:
+    def sample(world: Sketch, rng: Random) -> Arguments | None:
         figures = _figures(world)
         return {name: figures[-1] if figures else _number(rng)}
 
@@ -43,7 +43,7 @@ def _one(name: str) -> Any:
 
 
 def _pair(first: str, second: str) -> Any:
-    def sample(world: World, rng: Random) -> Arguments | None:
+    def sample(world: Sketch, rng: Random) -> Arguments | None:
         figures = _figures(world)
         value: Argument = figures[-1] if figures else _number(rng)
         return {first: value, second: float(rng.randint(2, 60))}
@@ -51,7 +51,7 @@ def _pair(first: str, second: str) -> Any:
     return sample
 
 
-def _log(world: World, rng: Random) -> Arguments | None:
+def _log(world: Sketch, rng: Random) -> Arguments | None:
     figures = _figures(world)
     value: Argument = figures[-1] if figures else _number(rng)
     return {"value": value, "base": rng.choice((2, 10)), "precision": rng.randint(2, 6)}
@@ -61,24 +61,24 @@ def _log_words(arguments: Arguments) -> tuple[str, ...]:
     return (f"take the base {arguments['base']} log of {{value}} with {arguments['precision']} digits of precision",)
 
 
-def _power(world: World, rng: Random) -> Arguments | None:
+def _power(world: Sketch, rng: Random) -> Arguments | None:
     del world
     return {"base": float(rng.randint(2, 9)), "exponent": float(rng.randint(2, 4))}
 
 
-def _root(world: World, rng: Random) -> Arguments | None:
+def _root(world: Sketch, rng: Random) -> Arguments | None:
     base = _one("number")(world, rng)
     return {**base, "precision": rng.randint(3, 8)}
 
 
-def _round(world: World, rng: Random) -> Arguments | None:
+def _round(world: Sketch, rng: Random) -> Arguments | None:
     figures = _figures(world)
     value: Argument = figures[-1] if figures else round(rng.uniform(1, 90), 4)
     return {"number": value, "decimal_places": rng.randint(1, 2)}
 
 
 def _convert(units: tuple[tuple[str, str], ...]) -> Any:
-    def sample(world: World, rng: Random) -> Arguments | None:
+    def sample(world: Sketch, rng: Random) -> Arguments | None:
         del world
         unit_in, unit_out = rng.choice(units)
         return {"value": _number(rng), "unit_in": unit_in, "unit_out": unit_out}

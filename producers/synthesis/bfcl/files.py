@@ -4,25 +4,25 @@ from random import Random
 from typing import Any
 
 from producers.synthesis.bfcl import words
-from producers.synthesis.catalogue import Arguments, Function, Toolbox, World
+from producers.synthesis.catalogue import Arguments, Function, Sketch, Toolbox
 from producers.synthesis.plan import Argument, Ref
 
 OWNER = "GorillaFileSystem"
 _SMALL = 150
 
 
-def _here(world: World) -> dict[str, Any]:
+def _here(world: Sketch) -> dict[str, Any]:
     contents: dict[str, Any] = next(iter(world.state[OWNER]["root"].values()))["contents"]
     for name in world.folder:
         contents = contents[name]["contents"]
     return contents
 
 
-def _names(world: World, kind: str) -> list[str]:
+def _names(world: Sketch, kind: str) -> list[str]:
     return [name for name, item in _here(world).items() if item["type"] == kind]
 
 
-def _file(world: World, rng: Random) -> str | None:
+def _file(world: Sketch, rng: Random) -> str | None:
     """A file at hand: the one spoken of last, more often than not."""
     names = _names(world, "file")
     last = world.notes.get("file")
@@ -31,22 +31,22 @@ def _file(world: World, rng: Random) -> str | None:
     return rng.choice(names) if names else None
 
 
-def _fresh(world: World, rng: Random) -> str:
+def _fresh(world: Sketch, rng: Random) -> str:
     taken = set(_here(world))
     free = [s + e for s in words.STEMS for e in words.SUFFIXES if s + e not in taken]
     return rng.choice(free)
 
 
-def _on_file(world: World, rng: Random) -> Arguments | None:
+def _on_file(world: Sketch, rng: Random) -> Arguments | None:
     name = _file(world, rng)
     return None if name is None else {"file_name": name}
 
 
-def _note(world: World, arguments: Arguments) -> None:
+def _note(world: Sketch, arguments: Arguments) -> None:
     world.notes["file"] = arguments["file_name"]
 
 
-def _cd(world: World, rng: Random) -> Arguments | None:
+def _cd(world: Sketch, rng: Random) -> Arguments | None:
     folders = _names(world, "directory")
     if world.steps and world.steps[-1].function == "cd":
         return {"folder": rng.choice(folders)} if folders else None
@@ -55,7 +55,7 @@ def _cd(world: World, rng: Random) -> Arguments | None:
     return {"folder": rng.choice(folders)} if folders else None
 
 
-def _cd_effect(world: World, arguments: Arguments) -> None:
+def _cd_effect(world: Sketch, arguments: Arguments) -> None:
     folder = str(arguments["folder"])
     world.folder = world.folder[:-1] if folder == ".." else [*world.folder, folder]
 
@@ -66,17 +66,17 @@ def _cd_words(arguments: Arguments) -> tuple[str, ...]:
     return ("go into the {folder} folder", "switch over to the {folder} folder", "open up the {folder} folder")
 
 
-def _mkdir(world: World, rng: Random) -> Arguments | None:
+def _mkdir(world: Sketch, rng: Random) -> Arguments | None:
     free = [name for name in words.FOLDERS if name not in _here(world)]
     return {"dir_name": rng.choice(free)} if free else None
 
 
-def _mkdir_effect(world: World, arguments: Arguments) -> None:
+def _mkdir_effect(world: Sketch, arguments: Arguments) -> None:
     _here(world)[str(arguments["dir_name"])] = {"type": "directory", "contents": {}}
     world.notes["folder"] = arguments["dir_name"]
 
 
-def _rmdir(world: World, rng: Random) -> Arguments | None:
+def _rmdir(world: Sketch, rng: Random) -> Arguments | None:
     here = _here(world)
     empty = [n for n in _names(world, "directory") if not here[n]["contents"]]
     if world.long_context:  # leaf folders are filled with pictures there
@@ -84,16 +84,16 @@ def _rmdir(world: World, rng: Random) -> Arguments | None:
     return {"dir_name": rng.choice(empty)} if empty else None
 
 
-def _touch(world: World, rng: Random) -> Arguments | None:
+def _touch(world: Sketch, rng: Random) -> Arguments | None:
     return {"file_name": _fresh(world, rng)}
 
 
-def _touch_effect(world: World, arguments: Arguments) -> None:
+def _touch_effect(world: Sketch, arguments: Arguments) -> None:
     _here(world)[str(arguments["file_name"])] = {"type": "file", "content": ""}
     _note(world, arguments)
 
 
-def _echo(world: World, rng: Random) -> Arguments | None:
+def _echo(world: Sketch, rng: Random) -> Arguments | None:
     files = _names(world, "file")
     if not files:
         return None
@@ -106,12 +106,12 @@ def _echo(world: World, rng: Random) -> Arguments | None:
     return {"content": content, "file_name": str(name) if fresh else rng.choice(files)}
 
 
-def _echo_effect(world: World, arguments: Arguments) -> None:
+def _echo_effect(world: Sketch, arguments: Arguments) -> None:
     _here(world)[str(arguments["file_name"])]["content"] = str(arguments["content"])
     _note(world, arguments)
 
 
-def _grep(world: World, rng: Random) -> Arguments | None:
+def _grep(world: Sketch, rng: Random) -> Arguments | None:
     name = _file(world, rng)
     if name is None:
         return None
@@ -119,12 +119,12 @@ def _grep(world: World, rng: Random) -> Arguments | None:
     return {"file_name": name, "pattern": rng.choice(present or list(words.KEYWORDS))}
 
 
-def _find(world: World, rng: Random) -> Arguments | None:
+def _find(world: Sketch, rng: Random) -> Arguments | None:
     stems = [name.partition(".")[0] for name in _here(world)]
     return {"path": ".", "name": rng.choice([s for s in stems if s] or list(words.STEMS))}
 
 
-def _tail(world: World, rng: Random) -> Arguments | None:
+def _tail(world: Sketch, rng: Random) -> Arguments | None:
     name = _file(world, rng)
     return None if name is None else {"file_name": name, "lines": rng.randint(1, 5)}
 
@@ -135,7 +135,7 @@ def _tail_words(arguments: Arguments) -> tuple[str, ...]:
     return ("show me the last {lines} lines of {file_name}", "read me the final {lines} lines of {file_name}")
 
 
-def _wc(world: World, rng: Random) -> Arguments | None:
+def _wc(world: Sketch, rng: Random) -> Arguments | None:
     name = _file(world, rng)
     if name is None:
         return None
@@ -148,7 +148,7 @@ def _wc_words(arguments: Arguments) -> tuple[str, ...]:
     return (f"count the {unit} in {{file_name}}", f"tell me how many {unit} {{file_name}} has")
 
 
-def _diff(world: World, rng: Random) -> Arguments | None:
+def _diff(world: Sketch, rng: Random) -> Arguments | None:
     files = _names(world, "file")
     if len(files) < 2:
         return None
@@ -156,7 +156,7 @@ def _diff(world: World, rng: Random) -> Arguments | None:
     return {"file_name1": first, "file_name2": second}
 
 
-def _relocate(world: World, rng: Random) -> Arguments | None:
+def _relocate(world: Sketch, rng: Random) -> Arguments | None:
     name = _file(world, rng)
     if name is None:
         return None
@@ -169,7 +169,7 @@ def _relocate(world: World, rng: Random) -> Arguments | None:
     return {"source": name, "destination": _fresh(world, rng)}
 
 
-def _placed(world: World, arguments: Arguments, keep: bool) -> None:
+def _placed(world: Sketch, arguments: Arguments, keep: bool) -> None:
     here, source, target = _here(world), str(arguments["source"]), str(arguments["destination"])
     item = dict(here[source]) if keep else here.pop(source)
     if target in here:
@@ -180,11 +180,11 @@ def _placed(world: World, arguments: Arguments, keep: bool) -> None:
         world.notes["file"] = target
 
 
-def _mv_effect(world: World, arguments: Arguments) -> None:
+def _mv_effect(world: Sketch, arguments: Arguments) -> None:
     _placed(world, arguments, keep=False)
 
 
-def _cp_effect(world: World, arguments: Arguments) -> None:
+def _cp_effect(world: Sketch, arguments: Arguments) -> None:
     _placed(world, arguments, keep=True)
 
 
@@ -197,20 +197,20 @@ def _place_words(verb: str, as_name: str) -> Any:
     return wording
 
 
-def _rm(world: World, rng: Random) -> Arguments | None:
+def _rm(world: Sketch, rng: Random) -> Arguments | None:
     files = _names(world, "file")
     return {"file_name": rng.choice(files)} if len(files) > 1 else None
 
 
-def _rm_effect(world: World, arguments: Arguments) -> None:
+def _rm_effect(world: Sketch, arguments: Arguments) -> None:
     _here(world).pop(str(arguments["file_name"]))
 
 
-def _rmdir_effect(world: World, arguments: Arguments) -> None:
+def _rmdir_effect(world: Sketch, arguments: Arguments) -> None:
     _here(world).pop(str(arguments["dir_name"]))
 
 
-def _ls(world: World, rng: Random) -> Arguments | None:
+def _ls(world: Sketch, rng: Random) -> Arguments | None:
     del world
     return {"a": True} if rng.random() < 0.5 else {}
 
@@ -221,7 +221,7 @@ def _ls_words(arguments: Arguments) -> tuple[str, ...]:
     return ("list what is in this folder", "show me what this folder holds")
 
 
-def _du(world: World, rng: Random) -> Arguments | None:
+def _du(world: Sketch, rng: Random) -> Arguments | None:
     del world, rng
     return {"human_readable": True}
 

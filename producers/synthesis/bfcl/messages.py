@@ -4,7 +4,7 @@ from random import Random
 from typing import Any
 
 from producers.synthesis.bfcl import words
-from producers.synthesis.catalogue import Arguments, Function, Toolbox, World
+from producers.synthesis.catalogue import Arguments, Function, Sketch, Toolbox
 from producers.synthesis.plan import Argument
 
 OWNER = "MessageAPI"
@@ -16,17 +16,17 @@ _INBOX = (
 )
 
 
-def _users(world: World) -> dict[str, str]:
+def _users(world: Sketch) -> dict[str, str]:
     users: dict[str, str] = world.state[OWNER].setdefault("user_map", dict(_USERS))
     return users
 
 
-def _inbox(world: World) -> list[dict[str, str]]:
+def _inbox(world: Sketch) -> list[dict[str, str]]:
     inbox: list[dict[str, str]] = world.state[OWNER].setdefault("inbox", [dict(item) for item in _INBOX])
     return inbox
 
 
-def _receiver(world: World, rng: Random) -> Argument:
+def _receiver(world: Sketch, rng: Random) -> Argument:
     for function in ("add_contact", "get_user_id"):
         known = world.latest(function, "user_id", within_turn=True)
         if known is not None:
@@ -34,15 +34,15 @@ def _receiver(world: World, rng: Random) -> Argument:
     return rng.choice(sorted(_users(world).values()))
 
 
-def _send(world: World, rng: Random) -> Arguments | None:
+def _send(world: Sketch, rng: Random) -> Arguments | None:
     return {"receiver_id": _receiver(world, rng), "message": rng.choice(words.NOTES)}
 
 
-def _send_effect(world: World, arguments: Arguments) -> None:
+def _send_effect(world: Sketch, arguments: Arguments) -> None:
     world.notes["sent"] = arguments["receiver_id"]
 
 
-def _delete(world: World, rng: Random) -> Arguments | None:
+def _delete(world: Sketch, rng: Random) -> Arguments | None:
     known = [next(iter(message)) for message in _inbox(world)]
     last = world.notes.get("sent")
     if last is not None and not world.used("delete_message", receiver_id=last):
@@ -51,25 +51,25 @@ def _delete(world: World, rng: Random) -> Arguments | None:
     return {"receiver_id": rng.choice(free)} if free else None
 
 
-def _person(world: World, rng: Random) -> Arguments | None:
+def _person(world: Sketch, rng: Random) -> Arguments | None:
     return {"user": rng.choice(sorted(_users(world)))}
 
 
-def _login(world: World, rng: Random) -> Arguments | None:
+def _login(world: Sketch, rng: Random) -> Arguments | None:
     known = world.latest("get_user_id", "user_id", within_turn=True)
     if world.used("message_login"):
         return None
     return {"user_id": known if known is not None else rng.choice(sorted(_users(world).values()))}
 
 
-def _contact(world: World, rng: Random) -> Arguments | None:
+def _contact(world: Sketch, rng: Random) -> Arguments | None:
     free = [
         name for name in words.PEOPLE if name not in _users(world) and not world.used("add_contact", user_name=name)
     ]
     return {"user_name": rng.choice(free)} if free else None
 
 
-def _search(world: World, rng: Random) -> Arguments | None:
+def _search(world: Sketch, rng: Random) -> Arguments | None:
     texts = [next(iter(message.values())) for message in _inbox(world)]
     present = [word for text in texts for word in str(text).split() if word.isalpha() and len(word) > 3]
     return {"keyword": rng.choice(present or list(words.KEYWORDS))}

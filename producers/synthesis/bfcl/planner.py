@@ -12,7 +12,7 @@ from random import Random
 from producers.environments.calls import parse_call
 from producers.synthesis.backend import PlanRequest
 from producers.synthesis.bfcl.toolboxes import OWNERS, TOOLBOXES, function_of
-from producers.synthesis.catalogue import World
+from producers.synthesis.catalogue import Sketch
 from producers.synthesis.errors import StageError
 from producers.synthesis.execute import compact
 from producers.synthesis.plan import Plan, Step, planned_profile
@@ -50,7 +50,7 @@ def _draw(request: PlanRequest, rng: Random) -> Plan:
     for name in task.classes:
         TOOLBOXES[name].vary(state.setdefault(name, {}), rng)
     initial_state = compact(state)
-    world = World(state, request.category == Category.LONG_CONTEXT)
+    world = Sketch(state, request.category == Category.LONG_CONTEXT)
     withheld = excluded(task)
     blocked = request.blocked | frozenset(withheld)
     turns = tuple(_turn(world, stretches, blocked, rng) for stretches in skeleton(task))
@@ -75,14 +75,14 @@ def excluded(task: TaskDefinition) -> tuple[str, ...]:
     return tuple(sorted(set.intersection(*sets))) if sets else ()
 
 
-def _turn(world: World, stretches: Sequence[Stretch], blocked: frozenset[str], rng: Random) -> tuple[Step, ...]:
+def _turn(world: Sketch, stretches: Sequence[Stretch], blocked: frozenset[str], rng: Random) -> tuple[Step, ...]:
     world.turn = len(world.steps)
     for owner, functions in stretches:
         _fill(world, owner, functions, blocked, rng)
     return tuple(world.steps[world.turn :])
 
 
-def _fill(world: World, owner: str, functions: tuple[str, ...], blocked: frozenset[str], rng: Random) -> None:
+def _fill(world: Sketch, owner: str, functions: tuple[str, ...], blocked: frozenset[str], rng: Random) -> None:
     goal = len(world.steps) + len(functions)
     for attempt in range(_TRIES):
         missing = goal - len(world.steps)
@@ -107,7 +107,7 @@ def _sequence(owner: str, own: tuple[str, ...], missing: int, blocked: frozenset
     return rng.choices([c for c, _ in fitting], [w for _, w in fitting])[0]
 
 
-def _add(world: World, name: str, rng: Random) -> bool:
+def _add(world: Sketch, name: str, rng: Random) -> bool:
     function = function_of(name)
     arguments = function.sample(world, rng)
     if arguments is None:

@@ -4,23 +4,23 @@ from random import Random
 from typing import Any
 
 from producers.synthesis.bfcl import words
-from producers.synthesis.catalogue import Arguments, Function, Toolbox, World
+from producers.synthesis.catalogue import Arguments, Function, Sketch, Toolbox
 from producers.synthesis.plan import Argument
 
 OWNER = "TwitterAPI"
 _RECENT = 0.75
 
 
-def _config(world: World) -> dict[str, Any]:
+def _config(world: Sketch) -> dict[str, Any]:
     config: dict[str, Any] = world.state[OWNER]
     return config
 
 
-def _ids(world: World) -> list[int]:
+def _ids(world: Sketch) -> list[int]:
     return sorted(int(key) for key in _config(world).get("tweets", {}))
 
 
-def _post(world: World, rng: Random) -> Argument:
+def _post(world: Sketch, rng: Random) -> Argument:
     """The post just written, more often than not, or one that was there before."""
     last = world.latest("post_tweet", "id")
     if last is not None and rng.random() < _RECENT:
@@ -29,24 +29,24 @@ def _post(world: World, rng: Random) -> Argument:
     return rng.choice(ids) if ids else last
 
 
-def _on_post(world: World, rng: Random) -> Arguments | None:
+def _on_post(world: Sketch, rng: Random) -> Arguments | None:
     post = _post(world, rng)
     return None if post is None else {"tweet_id": post}
 
 
-def _retweet(world: World, rng: Random) -> Arguments | None:
+def _retweet(world: Sketch, rng: Random) -> Arguments | None:
     post = _post(world, rng)
     if post is None or world.used("retweet", tweet_id=post) or post in _shared(world):
         return None
     return {"tweet_id": post}
 
 
-def _shared(world: World) -> list[int]:
+def _shared(world: Sketch) -> list[int]:
     config = _config(world)
     return [int(item) for item in config.get("retweets", {}).get(config.get("username", "john"), [])]
 
 
-def _write(world: World, rng: Random) -> Arguments | None:
+def _write(world: Sketch, rng: Random) -> Arguments | None:
     arguments: Arguments = {"content": rng.choice(words.NOTES)}
     shop = world.latest("find_nearest_tire_shop", "shopLocation", within_turn=True)
     text = world.latest("cat", "file_content", within_turn=True)
@@ -68,12 +68,12 @@ def _write_words(arguments: Arguments) -> tuple[str, ...]:
     return (text, text.replace("publish a post saying", "post this for everyone to see:"))
 
 
-def _reply(world: World, rng: Random) -> Arguments | None:
+def _reply(world: Sketch, rng: Random) -> Arguments | None:
     post = _post(world, rng)
     return None if post is None else {"tweet_id": post, "comment_content": rng.choice(words.NOTES)}
 
 
-def _mention(world: World, rng: Random) -> Arguments | None:
+def _mention(world: Sketch, rng: Random) -> Arguments | None:
     post = _post(world, rng)
     if post is None:
         return None
@@ -82,30 +82,30 @@ def _mention(world: World, rng: Random) -> Arguments | None:
     return {"tweet_id": post, "mentioned_usernames": [rng.choice(free)]}
 
 
-def _following(world: World) -> list[str]:
+def _following(world: Sketch) -> list[str]:
     following: list[str] = _config(world).setdefault("following_list", ["alice", "bob"])
     return following
 
 
-def _follow(world: World, rng: Random) -> Arguments | None:
+def _follow(world: Sketch, rng: Random) -> Arguments | None:
     free = [name for name in words.ACCOUNTS if name not in _following(world)]
     return {"username_to_follow": rng.choice(free)} if free else None
 
 
-def _follow_effect(world: World, arguments: Arguments) -> None:
+def _follow_effect(world: Sketch, arguments: Arguments) -> None:
     _following(world).append(str(arguments["username_to_follow"]))
 
 
-def _unfollow(world: World, rng: Random) -> Arguments | None:
+def _unfollow(world: Sketch, rng: Random) -> Arguments | None:
     following = _following(world)
     return {"username_to_unfollow": rng.choice(following)} if following else None
 
 
-def _unfollow_effect(world: World, arguments: Arguments) -> None:
+def _unfollow_effect(world: Sketch, arguments: Arguments) -> None:
     _following(world).remove(str(arguments["username_to_unfollow"]))
 
 
-def _login(world: World, rng: Random) -> Arguments | None:
+def _login(world: Sketch, rng: Random) -> Arguments | None:
     del rng
     config = _config(world)
     if world.used("authenticate_twitter") or world.used("post_tweet"):
@@ -113,12 +113,12 @@ def _login(world: World, rng: Random) -> Arguments | None:
     return {"username": config.get("username", "john"), "password": config.get("password", "john123")}
 
 
-def _account(world: World, rng: Random) -> Arguments | None:
+def _account(world: Sketch, rng: Random) -> Arguments | None:
     names = {str(tweet.get("username")) for tweet in _config(world).get("tweets", {}).values()}
     return {"username": rng.choice(sorted(names) or ["alice"])}
 
 
-def _search(world: World, rng: Random) -> Arguments | None:
+def _search(world: Sketch, rng: Random) -> Arguments | None:
     tweets = _config(world).get("tweets", {}).values()
     present = [w for t in tweets for w in str(t.get("content", "")).split() if w.isalpha() and len(w) > 4]
     return {"keyword": rng.choice(present or list(words.KEYWORDS))}

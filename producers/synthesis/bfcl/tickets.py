@@ -4,14 +4,14 @@ from random import Random
 from typing import Any
 
 from producers.synthesis.bfcl import words
-from producers.synthesis.catalogue import Arguments, Function, Toolbox, World
+from producers.synthesis.catalogue import Arguments, Function, Sketch, Toolbox
 from producers.synthesis.plan import Argument
 
 OWNER = "TicketAPI"
 _RECENT = 0.8
 
 
-def _ticket(world: World, rng: Random) -> Argument:
+def _ticket(world: Sketch, rng: Random) -> Argument:
     last = world.latest("create_ticket", "id")
     if last is not None and rng.random() < _RECENT:
         return last
@@ -20,29 +20,29 @@ def _ticket(world: World, rng: Random) -> Argument:
     return rng.choice(ids) if ids else last
 
 
-def _on_ticket(world: World, rng: Random) -> Arguments | None:
+def _on_ticket(world: Sketch, rng: Random) -> Arguments | None:
     ticket = _ticket(world, rng)
     return None if ticket is None else {"ticket_id": ticket}
 
 
-def _open(world: World, rng: Random) -> Arguments | None:
+def _open(world: Sketch, rng: Random) -> Arguments | None:
     ticket = _ticket(world, rng)
     if ticket is None or world.used("close_ticket", ticket_id=ticket) or world.used("resolve_ticket", ticket_id=ticket):
         return None
     return {"ticket_id": ticket}
 
 
-def _resolve(world: World, rng: Random) -> Arguments | None:
+def _resolve(world: Sketch, rng: Random) -> Arguments | None:
     base = _open(world, rng)
     return None if base is None else {**base, "resolution": rng.choice(words.RESOLUTIONS)}
 
 
-def _create(world: World, rng: Random) -> Arguments | None:
+def _create(world: Sketch, rng: Random) -> Arguments | None:
     free = [title for title in words.TITLES if not world.used("create_ticket", title=title)]
     return {"title": rng.choice(free), "description": rng.choice(words.NOTES), "priority": rng.randint(1, 5)}
 
 
-def _edit(world: World, rng: Random) -> Arguments | None:
+def _edit(world: Sketch, rng: Random) -> Arguments | None:
     base = _on_ticket(world, rng)
     return None if base is None else {**base, "updates": {"priority": rng.randint(1, 5)}}
 
@@ -52,13 +52,13 @@ def _edit_words(arguments: Arguments) -> tuple[str, ...]:
     return (f"change {{ticket_id}} so that its priority is {level}", f"set the priority of {{ticket_id}} to {level}")
 
 
-def _login(world: World, rng: Random) -> Arguments | None:
+def _login(world: Sketch, rng: Random) -> Arguments | None:
     if world.used("ticket_login"):
         return None
     return {"username": rng.choice(words.ACCOUNTS), "password": f"pass{rng.randint(100, 999)}word"}
 
 
-def _mine(world: World, rng: Random) -> Arguments | None:
+def _mine(world: Sketch, rng: Random) -> Arguments | None:
     if not all("created_by" in ticket and "status" in ticket for ticket in world.state[OWNER].get("ticket_queue", [])):
         return None
     return {"status": rng.choice(("Open", "Closed", "Resolved"))}

@@ -3,7 +3,7 @@
 from random import Random
 from typing import Any
 
-from producers.synthesis.catalogue import Arguments, Function, Toolbox, World
+from producers.synthesis.catalogue import Arguments, Function, Sketch, Toolbox
 from producers.synthesis.plan import Argument
 
 OWNER = "TradingBot"
@@ -14,17 +14,17 @@ _NAMES = {
 }  # fmt: skip
 
 
-def _config(world: World) -> dict[str, Any]:
+def _config(world: Sketch) -> dict[str, Any]:
     config: dict[str, Any] = world.state[OWNER]
     return config
 
 
-def _stocks(world: World) -> dict[str, Any]:
+def _stocks(world: Sketch) -> dict[str, Any]:
     stocks: dict[str, Any] = _config(world).get("stocks", {})
     return stocks or {"AAPL": {"price": 227.16}, "NVDA": {"price": 220.34}, "ZETA": {"price": 22.09}}
 
 
-def _symbol(world: World, rng: Random) -> Argument:
+def _symbol(world: Sketch, rng: Random) -> Argument:
     """A company's symbol just looked up, else the stock spoken of last, else any."""
     found = world.latest("get_symbol_by_name", "symbol", within_turn=True)
     if found is not None:
@@ -35,40 +35,40 @@ def _symbol(world: World, rng: Random) -> Argument:
     return rng.choice(sorted(_stocks(world)))
 
 
-def _on_symbol(world: World, rng: Random) -> Arguments | None:
+def _on_symbol(world: Sketch, rng: Random) -> Arguments | None:
     return {"symbol": _symbol(world, rng)}
 
 
-def _noted(world: World, arguments: Arguments) -> None:
+def _noted(world: Sketch, arguments: Arguments) -> None:
     world.notes["symbol"] = arguments["symbol"] if isinstance(arguments["symbol"], str) else None
 
 
-def _company(world: World, rng: Random) -> Arguments | None:
+def _company(world: Sketch, rng: Random) -> Arguments | None:
     known = [name for symbol, name in sorted(_NAMES.items()) if symbol in _stocks(world)]
     return {"name": rng.choice(known)} if known else None
 
 
-def _watch(world: World, rng: Random) -> Arguments | None:
+def _watch(world: Sketch, rng: Random) -> Arguments | None:
     free = [symbol for symbol in sorted(_stocks(world)) if symbol not in _config(world).get("watch_list", [])]
     symbol = _symbol(world, rng)
     return {"stock": symbol} if not isinstance(symbol, str) else ({"stock": rng.choice(free)} if free else None)
 
 
-def _watch_effect(world: World, arguments: Arguments) -> None:
+def _watch_effect(world: Sketch, arguments: Arguments) -> None:
     if isinstance(arguments["stock"], str):
         _config(world).setdefault("watch_list", []).append(arguments["stock"])
 
 
-def _unwatch(world: World, rng: Random) -> Arguments | None:
+def _unwatch(world: Sketch, rng: Random) -> Arguments | None:
     watched = _config(world).get("watch_list", [])
     return {"symbol": rng.choice(watched)} if watched else None
 
 
-def _unwatch_effect(world: World, arguments: Arguments) -> None:
+def _unwatch_effect(world: Sketch, arguments: Arguments) -> None:
     _config(world)["watch_list"].remove(arguments["symbol"])
 
 
-def _order(world: World, rng: Random) -> Arguments | None:
+def _order(world: Sketch, rng: Random) -> Arguments | None:
     quoted = world.latest("get_stock_info", "price", within_turn=True)
     if quoted is not None and not world.long_context:  # there the figures are too long to read a price from
         symbol = world.steps[quoted.step].argument("symbol")
@@ -87,7 +87,7 @@ def _order_words(arguments: Arguments) -> tuple[str, ...]:
     )
 
 
-def _known_order(world: World, rng: Random) -> Argument:
+def _known_order(world: Sketch, rng: Random) -> Argument:
     last = world.latest("place_order", "order_id")
     if last is not None and rng.random() < 0.85:
         return last
@@ -96,51 +96,51 @@ def _known_order(world: World, rng: Random) -> Argument:
     return rng.choice(sorted(ids)) if ids else last
 
 
-def _on_order(world: World, rng: Random) -> Arguments | None:
+def _on_order(world: Sketch, rng: Random) -> Arguments | None:
     order = _known_order(world, rng)
     return None if order is None else {"order_id": order}
 
 
-def _cancel(world: World, rng: Random) -> Arguments | None:
+def _cancel(world: Sketch, rng: Random) -> Arguments | None:
     order = _known_order(world, rng)
     return None if order is None or world.used("cancel_order", order_id=order) else {"order_id": order}
 
 
-def _sector(world: World, rng: Random) -> Arguments | None:
+def _sector(world: Sketch, rng: Random) -> Arguments | None:
     del world
     return {"sector": rng.choice(("Technology", "Automobile"))}
 
 
-def _listed(world: World, rng: Random) -> Argument:
+def _listed(world: Sketch, rng: Random) -> Argument:
     found = world.latest("get_available_stocks", "stock_list", within_turn=True)
     if found is not None and not world.long_context:
         return found
     return list(rng.sample(sorted(_stocks(world)), 3))
 
 
-def _filter(world: World, rng: Random) -> Arguments | None:
+def _filter(world: Sketch, rng: Random) -> Arguments | None:
     return {"stocks": _listed(world, rng), "min_price": 100.0, "max_price": float(rng.randrange(300, 900, 50))}
 
 
-def _notify(world: World, rng: Random) -> Arguments | None:
+def _notify(world: Sketch, rng: Random) -> Arguments | None:
     return {"stocks": _listed(world, rng), "threshold": rng.choice((0.1, 0.15, 0.2, 0.5))}
 
 
 def _money(low: int, high: int) -> Any:
-    def sample(world: World, rng: Random) -> Arguments | None:
+    def sample(world: Sketch, rng: Random) -> Arguments | None:
         del world
         return {"amount": float(rng.randrange(low, high, 50))}
 
     return sample
 
 
-def _login(world: World, rng: Random) -> Arguments | None:
+def _login(world: Sketch, rng: Random) -> Arguments | None:
     if world.used("trading_login"):
         return None
     return {"username": f"trader{rng.randint(10, 99)}", "password": f"pass{rng.randint(100, 999)}word"}
 
 
-def _logout(world: World, rng: Random) -> Arguments | None:
+def _logout(world: Sketch, rng: Random) -> Arguments | None:
     del rng
     return None if world.used("trading_logout") or len(world.steps) < 3 else {}
 

@@ -4,7 +4,7 @@ from random import Random
 from typing import Any
 
 from producers.synthesis.bfcl import words
-from producers.synthesis.catalogue import Arguments, Function, Toolbox, World
+from producers.synthesis.catalogue import Arguments, Function, Sketch, Toolbox
 from producers.synthesis.plan import Argument
 
 OWNER = "TravelAPI"
@@ -20,12 +20,12 @@ _ROUTES = (
 _CURRENCIES = ("EUR", "GBP", "CAD", "AUD", "RMB")
 
 
-def _token(world: World) -> Argument:
+def _token(world: Sketch) -> Argument:
     signed = world.latest("authenticate_travel", "access_token")
     return signed if signed is not None else str(world.state[OWNER].get("access_token") or "abc123xyz")
 
 
-def _card(world: World, rng: Random) -> Argument:
+def _card(world: Sketch, rng: Random) -> Argument:
     cards = sorted(key for key, card in world.state[OWNER].get("credit_card_list", {}).items() if "balance" in card)
     return rng.choice(cards) if cards else None
 
@@ -34,12 +34,12 @@ def _day(rng: Random) -> str:
     return f"2026-{rng.randint(10, 12)}-{rng.randint(10, 28)}"
 
 
-def _cities(world: World, rng: Random) -> Arguments | None:
+def _cities(world: Sketch, rng: Random) -> Arguments | None:
     free = [city for city in sorted(_AIRPORTS) if not world.used("get_nearest_airport_by_city", location=city)]
     return {"location": rng.choice(free)} if free else None
 
 
-def _trip(world: World, rng: Random) -> Arguments:
+def _trip(world: Sketch, rng: Random) -> Arguments:
     """The journey priced last, else a new one."""
     known = world.notes.get("trip")
     if known is not None and not world.used("book_flight", **known) and rng.random() < 0.7:
@@ -49,38 +49,38 @@ def _trip(world: World, rng: Random) -> Arguments:
     return {"travel_from": start, "travel_to": end, "travel_date": _day(rng), "travel_class": seat}
 
 
-def _cost(world: World, rng: Random) -> Arguments | None:
+def _cost(world: Sketch, rng: Random) -> Arguments | None:
     trip = _trip(world, rng)
     world.notes["trip"] = trip
     return trip
 
 
-def _book(world: World, rng: Random) -> Arguments | None:
+def _book(world: Sketch, rng: Random) -> Arguments | None:
     card = _card(world, rng)
     if card is None:
         return None
     return {"access_token": _token(world), "card_id": card, **_trip(world, rng)}
 
 
-def _booking(world: World) -> Argument:
+def _booking(world: Sketch) -> Argument:
     known = world.latest("book_flight", "booking_id")
     if known is None or world.used("cancel_booking", booking_id=known):
         return None
     return known
 
 
-def _on_booking(world: World, rng: Random) -> Arguments | None:
+def _on_booking(world: Sketch, rng: Random) -> Arguments | None:
     del rng
     booking = _booking(world)
     return None if booking is None else {"access_token": _token(world), "booking_id": booking}
 
 
-def _support(world: World, rng: Random) -> Arguments | None:
+def _support(world: Sketch, rng: Random) -> Arguments | None:
     booking = _booking(world)
     return None if booking is None else {"booking_id": booking, "message": rng.choice(words.NOTES)}
 
 
-def _insure(world: World, rng: Random) -> Arguments | None:
+def _insure(world: Sketch, rng: Random) -> Arguments | None:
     booking, card = _booking(world), _card(world, rng)
     if booking is None or card is None:
         return None
@@ -92,12 +92,12 @@ def _insure(world: World, rng: Random) -> Arguments | None:
     }  # fmt: skip
 
 
-def _balance(world: World, rng: Random) -> Arguments | None:
+def _balance(world: Sketch, rng: Random) -> Arguments | None:
     card = _card(world, rng)
     return None if card is None else {"access_token": _token(world), "card_id": card}
 
 
-def _exchange(world: World, rng: Random) -> Arguments | None:
+def _exchange(world: Sketch, rng: Random) -> Arguments | None:
     del world
     return {
         "base_currency": rng.choice(_CURRENCIES),
@@ -106,30 +106,30 @@ def _exchange(world: World, rng: Random) -> Arguments | None:
     }
 
 
-def _budget(world: World, rng: Random) -> Arguments | None:
+def _budget(world: Sketch, rng: Random) -> Arguments | None:
     converted = world.latest("compute_exchange_rate", "exchanged_value", within_turn=True)
     limit: Argument = converted if converted is not None else float(rng.randrange(1000, 9000, 100))
     return {"access_token": _token(world), "budget_limit": limit}
 
 
-def _history(world: World, rng: Random) -> Arguments | None:
+def _history(world: Sketch, rng: Random) -> Arguments | None:
     del rng
     return {"access_token": _token(world)}
 
 
-def _owner(world: World) -> tuple[str, str]:
+def _owner(world: Sketch) -> tuple[str, str]:
     config = world.state[OWNER]
     return str(config.get("user_first_name") or "Michael"), str(config.get("user_last_name") or "Thompson")
 
 
-def _verify(world: World, rng: Random) -> Arguments | None:
+def _verify(world: Sketch, rng: Random) -> Arguments | None:
     first, last = _owner(world)
     born = f"19{rng.randint(60, 95)}-0{rng.randint(1, 9)}-{rng.randint(10, 28)}"
     passport = f"US{rng.randint(100000, 999999)}"
     return {"first_name": first, "last_name": last, "date_of_birth": born, "passport_number": passport}
 
 
-def _sign_in(world: World, rng: Random) -> Arguments | None:
+def _sign_in(world: Sketch, rng: Random) -> Arguments | None:
     if world.steps:
         return None
     first, last = _owner(world)
@@ -140,7 +140,7 @@ def _sign_in(world: World, rng: Random) -> Arguments | None:
     }  # fmt: skip
 
 
-def _register(world: World, rng: Random) -> Arguments | None:
+def _register(world: Sketch, rng: Random) -> Arguments | None:
     first, last = _owner(world)
     number = "-".join(str(rng.randint(1000, 9999)) for _ in range(4))
     return {

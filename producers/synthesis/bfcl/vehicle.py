@@ -4,7 +4,7 @@ from random import Random
 from typing import Any
 
 from producers.synthesis.bfcl import words
-from producers.synthesis.catalogue import Arguments, Function, Toolbox, World
+from producers.synthesis.catalogue import Arguments, Function, Sketch, Toolbox
 from producers.synthesis.plan import Argument, Ref
 
 OWNER = "VehicleControlAPI"
@@ -17,13 +17,13 @@ _ROUTES = (
 )  # fmt: skip
 
 
-def _lock(world: World, rng: Random) -> Arguments | None:
+def _lock(world: Sketch, rng: Random) -> Arguments | None:
     del world
     doors: list[Argument] = list(_DOORS) if rng.random() < 0.7 else list(rng.sample(_DOORS, 2))
     return {"unlock": len(doors) < 4 and rng.random() < 0.5, "door": doors}  # type: ignore[dict-item]
 
 
-def _lock_effect(world: World, arguments: Arguments) -> None:
+def _lock_effect(world: Sketch, arguments: Arguments) -> None:
     status = world.state[OWNER].setdefault("doorStatus", dict.fromkeys(_DOORS, "unlocked"))
     for door in arguments["door"]:  # type: ignore[union-attr]
         status[door] = "unlocked" if arguments["unlock"] else "locked"
@@ -37,7 +37,7 @@ def _lock_words(arguments: Arguments) -> tuple[str, ...]:
     return (f"{verb} just the {' and the '.join(doors)} door",)
 
 
-def _start(world: World, rng: Random) -> Arguments | None:
+def _start(world: Sketch, rng: Random) -> Arguments | None:
     """Needs the brake fully pressed by now; doors that are open from the start are a matter for the patcher."""
     del rng
     status = world.state[OWNER].get("doorStatus", {})
@@ -49,16 +49,16 @@ def _start(world: World, rng: Random) -> Arguments | None:
     return {"ignitionMode": "START"}
 
 
-def _press(world: World, rng: Random) -> Arguments | None:
+def _press(world: Sketch, rng: Random) -> Arguments | None:
     del world
     return {"pedalPosition": 1.0 if rng.random() < 0.85 else rng.choice((0.25, 0.5, 0.75))}
 
 
-def _press_effect(world: World, arguments: Arguments) -> None:
+def _press_effect(world: Sketch, arguments: Arguments) -> None:
     world.notes["brake"] = arguments["pedalPosition"]
 
 
-def _release_effect(world: World, arguments: Arguments) -> None:
+def _release_effect(world: Sketch, arguments: Arguments) -> None:
     del arguments
     world.notes["brake"] = 0.0
 
@@ -68,7 +68,7 @@ def _press_words(arguments: Arguments) -> tuple[str, ...]:
     return (f"push the brake {share.get(float(arguments['pedalPosition']), 'all the way')} down",)  # type: ignore[arg-type]
 
 
-def _fuel(world: World, rng: Random) -> Arguments | None:
+def _fuel(world: Sketch, rng: Random) -> Arguments | None:
     room = int(_TANK - float(world.state[OWNER].get("fuelLevel", 0.0)))
     litres = world.notes.get("liters")
     converted = world.latest("liter_to_gallon", "gallon", within_turn=True)
@@ -77,27 +77,27 @@ def _fuel(world: World, rng: Random) -> Arguments | None:
     return {"fuelAmount": float(rng.randint(1, room))} if room > 1 else None
 
 
-def _fuel_effect(world: World, arguments: Arguments) -> None:
+def _fuel_effect(world: Sketch, arguments: Arguments) -> None:
     amount = arguments["fuelAmount"]
     added = amount if isinstance(amount, float) else world.notes["liters"] * 0.264172
     world.state[OWNER]["fuelLevel"] = world.state[OWNER].get("fuelLevel", 0.0) + added
 
 
-def _liters(world: World, rng: Random) -> Arguments | None:
+def _liters(world: Sketch, rng: Random) -> Arguments | None:
     room = (_TANK - float(world.state[OWNER].get("fuelLevel", 0.0))) / 0.264172
     return {"liter": float(rng.randint(4, int(room)))} if room > 8 else {"liter": float(rng.randint(10, 90))}
 
 
-def _liters_effect(world: World, arguments: Arguments) -> None:
+def _liters_effect(world: Sketch, arguments: Arguments) -> None:
     world.notes["liters"] = arguments["liter"]
 
 
-def _gallons(world: World, rng: Random) -> Arguments | None:
+def _gallons(world: Sketch, rng: Random) -> Arguments | None:
     del world
     return {"gallon": float(rng.randint(2, 45))}
 
 
-def _climate(world: World, rng: Random) -> Arguments | None:
+def _climate(world: Sketch, rng: Random) -> Arguments | None:
     del world
     unit = rng.choice(("celsius", "fahrenheit"))
     degrees = rng.randint(17, 26) if unit == "celsius" else rng.randint(62, 80)
@@ -113,7 +113,7 @@ def _climate_words(arguments: Arguments) -> tuple[str, ...]:
     )
 
 
-def _headlights(world: World, rng: Random) -> Arguments | None:
+def _headlights(world: Sketch, rng: Random) -> Arguments | None:
     del world
     return {"mode": rng.choice(("on", "off", "auto"))}
 
@@ -130,7 +130,7 @@ _VIEWS = {
 }  # fmt: skip
 
 
-def _status(world: World, rng: Random) -> Arguments | None:
+def _status(world: Sketch, rng: Random) -> Arguments | None:
     del world
     return {"option": rng.choice(list(_VIEWS))}
 
@@ -140,7 +140,7 @@ def _status_words(arguments: Arguments) -> tuple[str, ...]:
     return (f"give me the {view}", f"check the {view} for me")
 
 
-def _brake(world: World, rng: Random) -> Arguments | None:
+def _brake(world: Sketch, rng: Random) -> Arguments | None:
     del world
     return {"mode": rng.choice(("engage", "engage", "release"))}
 
@@ -149,18 +149,18 @@ def _brake_words(arguments: Arguments) -> tuple[str, ...]:
     return (f"{arguments['mode']} the parking brake",)
 
 
-def _cruise(world: World, rng: Random) -> Arguments | None:
+def _cruise(world: Sketch, rng: Random) -> Arguments | None:
     del world
     gap = float(rng.randrange(50, 200, 10))
     return {"speed": float(rng.randrange(35, 90, 5)), "activate": True, "distanceToNextVehicle": gap}
 
 
-def _log(world: World, rng: Random) -> Arguments | None:
+def _log(world: Sketch, rng: Random) -> Arguments | None:
     del world
     return {"messages": list(rng.sample(words.NOTES, rng.randint(1, 2)))}
 
 
-def _zipcode(world: World, rng: Random) -> Arguments | None:
+def _zipcode(world: Sketch, rng: Random) -> Arguments | None:
     route = world.notes.get("route")
     if route is None or world.used("get_zipcode_based_on_city", city=route[1]):
         route = world.notes["route"] = rng.choice(_ROUTES)
@@ -173,7 +173,7 @@ def _zipcode(world: World, rng: Random) -> Arguments | None:
     return {"city": route[1]}
 
 
-def _zipcode_effect(world: World, arguments: Arguments) -> None:
+def _zipcode_effect(world: Sketch, arguments: Arguments) -> None:
     here = len(world.steps)
     if arguments["city"] == world.notes["route"][0]:
         world.notes["first_leg"] = here
@@ -181,7 +181,7 @@ def _zipcode_effect(world: World, arguments: Arguments) -> None:
         world.notes["leg"] = (world.notes.get("first_leg"), here)
 
 
-def _distance(world: World, rng: Random) -> Arguments | None:
+def _distance(world: Sketch, rng: Random) -> Arguments | None:
     del rng
     leg = world.notes.get("leg")
     if not leg or leg[0] is None or world.notes.get("measured") == leg:
@@ -190,19 +190,19 @@ def _distance(world: World, rng: Random) -> Arguments | None:
     return {"cityA": Ref(first, ("zipcode",)), "cityB": Ref(second, ("zipcode",))}
 
 
-def _distance_effect(world: World, arguments: Arguments) -> None:
+def _distance_effect(world: Sketch, arguments: Arguments) -> None:
     del arguments
     world.notes["measured"] = world.notes["leg"]
 
 
-def _feasible(world: World, rng: Random) -> Arguments | None:
+def _feasible(world: Sketch, rng: Random) -> Arguments | None:
     known = world.latest("estimate_distance", "distance")
     if known is not None and not world.used("estimate_drive_feasibility_by_mileage", distance=known):
         return {"distance": known}
     return {"distance": float(rng.randrange(60, 900, 10))}
 
 
-def _navigate(world: World, rng: Random) -> Arguments | None:
+def _navigate(world: Sketch, rng: Random) -> Arguments | None:
     shop = world.latest("find_nearest_tire_shop", "shopLocation")
     if shop is not None and not world.used("set_navigation", destination=shop):
         return {"destination": shop}

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from producers.environments.calls import Call, CallLimits, Value, parse_call, parse_calls, render
+from producers.environments.calls import Call, CallLimits, Value, parse_call, render
 from producers.environments.errors import CallError
 
 HOSTILE = [
@@ -153,22 +153,11 @@ def test_a_call_rendered_and_read_again_is_equal(value: Value) -> None:
 
 
 def test_each_limit_bites() -> None:
-    limits = CallLimits(text=60, depth=2, nodes=4, string=5, int_bits=8, calls=2)
+    limits = CallLimits(text=60, depth=2, nodes=4, string=5, int_bits=8)
     for text in ["f('123456')", "f(256)", "f([[[1]]])", "f(1, 2, 3, 4, 5)", "f(" + " " * 60 + ")"]:
         with pytest.raises(CallError):
             parse_call(text, limits)
     assert parse_call("f([[255]], '12345')", limits).args == ([[255]], "12345")
-    with pytest.raises(CallError):
-        parse_calls("[f(), f(), f()]", limits)
-
-
-def test_a_bracketed_list_is_several_calls_and_blank_text_none() -> None:
-    assert [call.text() for call in parse_calls("[f(a=1), g()]")] == ["f(a=1)", "g()"]
-    assert [call.name for call in parse_calls("f(a=1)")] == ["f"]
-    assert parse_calls(" \n") == ()
-    assert parse_calls("[]") == ()
-    with pytest.raises(CallError):
-        parse_calls("[f(), 1]")
 
 
 def test_positional_and_keyword_arguments_bind_to_the_same_names() -> None:

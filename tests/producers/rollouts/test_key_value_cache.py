@@ -1,8 +1,8 @@
 import torch
 
-from producers.rollouts.key_value_cache import Arena, Shape, Slab, SlabStore, WorkingCache
+from producers.rollouts.key_value_cache import Arena, CacheShape, Slab, SlabStore, WorkingCache
 
-SHAPE = Shape(layers=2, heads=1, width=3)
+SHAPE = CacheShape(layers=2, heads=1, width=3)
 
 
 def slab(*ids: int) -> Slab:
