@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import islice
 from typing import Any, NamedTuple
 
 import fastavro
@@ -18,7 +17,6 @@ import fastavro.schema
 from backports import zstd
 
 from schemas.codec import MAX_EVENT_BYTES
-from schemas.rows import RowReader, long_at
 from streams.archive.errors import ArchiveError
 
 MAGIC = b"Obj\x01"
@@ -57,7 +55,10 @@ SCHEMA: dict[str, Any] = {
     ],
 }
 PARSED: Any = fastavro.parse_schema(SCHEMA, named_schemas={})
-_READER = RowReader(SCHEMA, MAX_ROW_HEADERS)
+_LONG: Any = fastavro.parse_schema({"type": "long"})
+_HEADERS = SCHEMA["fields"][-1]["type"]["items"]
+_HEADER: Any = fastavro.parse_schema(_HEADERS, named_schemas={})
+_UP_TO_HEADERS: Any = fastavro.parse_schema({**SCHEMA, "fields": SCHEMA["fields"][:-1]}, named_schemas={})
 
 
 class ArchivedRow(NamedTuple):
@@ -86,18 +87,14 @@ class Container:
 
     def _unpacked_blocks(self) -> Iterator[tuple[bytes, int]]:
         """Each block's bytes and the number of rows that it claims."""
-        at = self.start
-        while at < len(self.data):
-            try:
-                count, at = long_at(self.data, at)
-                size, at = long_at(self.data, at)
-            except ValueError as error:
-                raise ArchiveError("a length is cut short or too long") from error
-            end = at + size
-            if size < 0 or self.data[end : end + _SYNC_BYTES] != self.sync:
+        body = io.BytesIO(self.data)
+        body.seek(self.start)
+        while body.tell() < len(self.data):
+            count, size = _long(body), _long(body)
+            packed = body.read(size) if 0 <= size <= len(self.data) else b""
+            if len(packed) != size or body.read(_SYNC_BYTES) != self.sync:
                 raise ArchiveError("a block is cut short or its sync marker is wrong")
-            yield _unpacked(self.data[at:end]) if self.compressed else self.data[at:end], count
-            at = end + _SYNC_BYTES
+            yield _unpacked(packed) if self.compressed else packed, count
 
 
 def open_container(data: bytes) -> Container:
@@ -138,15 +135,38 @@ def _unpacked(packed: bytes) -> bytes:
 def _rows(data: bytes, count: int) -> list[ArchivedRow]:
     if not 0 < count <= min(MAX_BLOCK_ROWS, len(data) // _SMALLEST_ROW):
         raise ArchiveError(f"a block claims {count} records in {len(data)} bytes")
-    plain, headers = found = _READER.empty()
+    body = io.BytesIO(data)
     try:
-        end = _READER.read_block(data, count, found)
-    except ValueError as error:
-        raise ArchiveError(f"a block's records do not decode, or have more than {MAX_ROW_HEADERS} headers") from error
-    if end != len(data):
-        raise ArchiveError("a block has bytes behind its last record, or lacks some of it")
-    following = iter(headers)
-    return [ArchivedRow._make((*row[:4], tuple(islice(following, row[4])) if row[4] else ())) for row in plain]
+        rows = [_row(body) for _ in range(count)]
+    except ArchiveError:
+        raise
+    except Exception as error:
+        raise ArchiveError(f"a block's records do not decode: {type(error).__name__}") from error
+    if body.tell() != len(data):
+        raise ArchiveError("a block has bytes behind its last record")
+    return rows
+
+
+def _row(body: io.BytesIO) -> ArchivedRow:
+    """Reads a row. Its headers are counted before any is held: millions of empty ones fit into a block."""
+    row: Any = fastavro.schemaless_reader(body, _UP_TO_HEADERS, None)
+    headers: list[tuple[str, bytes | None]] = []
+    while count := _long(body):
+        if count < 0:  # then the size of these headers follows
+            count = -count
+            _long(body)
+        if len(headers) + count > MAX_ROW_HEADERS:
+            raise ArchiveError(f"a record has more than {MAX_ROW_HEADERS} headers")
+        headers += [tuple(fastavro.schemaless_reader(body, _HEADER, None).values()) for _ in range(count)]
+    return ArchivedRow(**row, headers=tuple(headers))
+
+
+def _long(body: io.BytesIO) -> int:
+    try:
+        value: Any = fastavro.schemaless_reader(body, _LONG, None)
+    except EOFError as error:
+        raise ArchiveError("a length is cut short") from error
+    return int(value)
 
 
 @cache

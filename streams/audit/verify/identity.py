@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import repeat
 
 from schemas.envelope import event_id
 from schemas.identity import content_digest_of, variant_id
@@ -78,7 +79,7 @@ def check_identity(expected: Expected, keys: Sequence[bytes | None], kind: str, 
     for run in set(runs):
         if expected.run is not None and run != expected.run:
             return f"the event belongs to the run {run[:80]!r}, and the log to {expected.run!r}"
-    if tuple(map(event_id, runs, [kind] * batch.count, natural_keys(kind, batch))) != envelope["event_id"]:
+    if list(map(event_id, runs, repeat(kind), natural_keys(kind, batch))) != envelope["event_id"]:
         return "the event's id is not that of its run, kind and natural key"
     if kind in _CARRY_THEIR_TASK and (wrong := _check_tasks(expected, keys, batch["task"])):
         return wrong
@@ -118,9 +119,7 @@ def _own_partition(expected: Expected, batch: Batch) -> str | None:
 
 
 def _variants(_: Expected, batch: Batch) -> str | None:
-    for definition, seed, recorded in zip(
-        batch.part("definition").records(), batch["seed"], batch["content"], strict=True
-    ):
+    for definition, seed, recorded in zip(batch["definition"], batch["seed"], batch["content"], strict=True):
         content = content_digest_of(definition)
         if recorded != content:
             return "the variant's content is not what its sha256 says"

@@ -44,7 +44,7 @@ def packed(batch: Batch, offsets: Iterable[int]) -> Iterator[bytes]:
     names = ("group", "execution", "attempt", "token_ids", "logprobs", "loss_mask", "messages")
     rows = zip(offsets, *[batch[name] for name in names], strict=True)
     for offset, group, execution, attempt, token_ids, logprobs, loss_mask, messages in rows:
-        digest = trajectory_digest(token_ids, logprobs, loss_mask, messages)
+        digest = trajectory_digest(tuple(token_ids), tuple(logprobs), loss_mask, messages)
         yield _ROW.pack(_key(group, execution, attempt), bytes.fromhex(digest), offset)
 
 

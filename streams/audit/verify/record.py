@@ -7,13 +7,13 @@ import hashlib
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from schemas.codec import MAX_EVENT_BYTES, decode_plain
+from schemas.codec import decode_plain
 from schemas.errors import SchemaError, UnknownFingerprintError
-from streams.audit.verify.batch import Batch, batch_of, batch_of_frames, kind_of_newest
+from streams.audit.verify.batch import Batch
 from streams.audit.verify.fault import FaultKind
 from streams.audit.verify.identity import Expected, check_identity
 from streams.audit.verify.payload import packed
@@ -40,6 +40,7 @@ class _Frame(NamedTuple):
     offset: int
     key: bytes | None
     value: bytes
+    record: dict[str, Any]
 
 
 class RecordReading:
@@ -75,8 +76,14 @@ class RecordReading:
         if value is None:
             self._faults.append((offset, FaultKind.UNDECODABLE, "the record has no value"))
             return
-        kind = kind_of_newest(value) if len(value) <= MAX_EVENT_BYTES else None
-        self._waiting.setdefault(kind or "", []).append(_Frame(offset, key, value))
+        try:
+            kind, _, record = decode_plain(value)
+        except UnknownFingerprintError as error:
+            self._faults.append((offset, FaultKind.UNKNOWN_SCHEMA, str(error)))
+        except SchemaError as error:
+            self._wrong(FaultKind.UNDECODABLE, _Frame(offset, key, value, {}), f"the record is no event: {error}")
+        else:
+            self._waiting.setdefault(kind, []).append(_Frame(offset, key, value, record))
         self._waiting_bytes += len(value)
         if self._waiting_bytes >= _BATCH_BYTES:
             self._check_waiting()
@@ -91,19 +98,16 @@ class RecordReading:
     def _check_waiting(self) -> None:
         """Checks what has come since the last time. Its faults are told in the order of offsets."""
         for kind, frames in self._waiting.items():
-            if not kind or not self._are_faultless(kind, frames):
+            if not self._are_faultless(kind, frames):
                 for frame in frames:
-                    self._single(frame)
+                    self._check(kind, frame)
         for offset, fault, meaning in sorted(self._faults):
             self._tell(fault, offset, meaning, None)
         self._waiting, self._waiting_bytes, self._faults = {}, 0, []
 
     def _are_faultless(self, kind: str, frames: list[_Frame]) -> bool:
         """Whether all are, which then are counted."""
-        try:
-            batch = batch_of_frames(kind, [frame.value for frame in frames])
-        except ValueError:
-            return False
+        batch = Batch([frame.record for frame in frames])
         keys = [frame.key for frame in frames]
         if check_identity(self._expected, keys, kind, batch) or check_values(kind, batch):
             return False
@@ -111,17 +115,8 @@ class RecordReading:
         self._pack(kind, batch, frames)
         return True
 
-    def _single(self, frame: _Frame) -> None:
-        try:
-            kind, _, record = decode_plain(frame.value)
-        except UnknownFingerprintError as error:
-            self._faults.append((frame.offset, FaultKind.UNKNOWN_SCHEMA, str(error)))
-        except SchemaError as error:
-            self._wrong(FaultKind.UNDECODABLE, frame, f"the record is no event: {error}")
-        else:
-            self._decoded(frame, kind, batch_of(kind, record))
-
-    def _decoded(self, frame: _Frame, kind: str, batch: Batch) -> None:
+    def _check(self, kind: str, frame: _Frame) -> None:
+        batch = Batch([frame.record])
         if wrong := check_identity(self._expected, [frame.key], kind, batch):
             self._wrong(FaultKind.MISPLACED, frame, f"{kind}: {wrong}")
             self._count_attempts(kind, batch)
@@ -140,7 +135,7 @@ class RecordReading:
 
     def _count_attempts(self, kind: str, batch: Batch) -> None:
         if kind == "RolloutFinished":
-            self._counts.attempts += sum(batch["slots"])
+            self._counts.attempts += sum(batch.counts("slots"))
 
     def _pack(self, kind: str, batch: Batch, frames: list[_Frame]) -> None:
         if kind == "TrajectoryRecorded":

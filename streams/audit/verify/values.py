@@ -118,7 +118,7 @@ def _checker(record_type: type[Any]) -> Check:
                 return found[0], f"{name}: {found[1]}"
         for name, inner in many:
             if found := inner(batch.items(name)):
-                owner, number = _owner(batch[name], found[0])
+                owner, number = _owner(batch.counts(name), found[0])
                 return owner, f"{name}, number {number}: {found[1]}"
         return special(batch) if special else None
 
@@ -159,10 +159,13 @@ _REASONS = frozenset([reason.value for reason in FailureReason])
 
 
 def _slots(batch: Batch) -> tuple[int, str] | None:
-    shown = (batch["status"], batch["reason"], batch["turns_passed"], batch["turns_total"], batch["outcomes"])
-    wrong = {slot: found for slot in set(zip(*shown, strict=True)) if (found := _slot(*slot))}
+    outcomes = map(tuple, batch["outcomes"])
+    shown = list(
+        zip(batch["status"], batch["reason"], batch["turns_passed"], batch["turns_total"], outcomes, strict=True)
+    )
+    wrong = {slot: found for slot in set(shown) if (found := _slot(*slot))}
     if wrong:
-        return next((place, wrong[slot]) for place, slot in enumerate(zip(*shown, strict=True)) if slot in wrong)
+        return next((place, wrong[slot]) for place, slot in enumerate(shown) if slot in wrong)
     if all(map(_hash, set(batch["trajectory"]))):
         return None
     return next(
@@ -170,13 +173,13 @@ def _slots(batch: Batch) -> tuple[int, str] | None:
     ), "its trajectory is no sha256"
 
 
-def _slot(status: str, reason: str | None, passed: int, total: int, outcomes: bytes) -> str | None:
+def _slot(status: str, reason: str | None, passed: int, total: int, outcomes: Sequence[bool]) -> str | None:
     if not 0 <= passed <= total:
         return f"{passed} of {total} turns passed"
     if status == _FINISHED:
         if reason:
             return "it is finished and has a reason to have failed"
-        if outcomes.count(1) != passed or len(outcomes) > total or 0 in outcomes[:passed]:
+        if sum(outcomes) != passed or len(outcomes) > total or not all(outcomes[:passed]):
             return f"{passed} turns passed, and the outcomes turn by turn say otherwise"
         return None if len(outcomes) - passed < 2 else "turns were judged after a failed one"
     if status != _FAILED or reason not in _REASONS:
@@ -190,13 +193,14 @@ def _spread_over(values: Iterable[Any], counts: Iterable[int]) -> Iterator[Any]:
 
 
 def _rollout(batch: Batch) -> tuple[int, str] | None:
-    for place, (count, k) in enumerate(zip(batch["slots"], batch["k"], strict=True)):
+    for place, (count, k) in enumerate(zip(batch.counts("slots"), batch["k"], strict=True)):
         if count != k:
             return place, f"it has {count} slots and k is {k}"
-    turns = zip(_spread_over(batch["turns_total"], batch["slots"]), batch.items("slots")["turns_total"], strict=True)
+    counts = batch.counts("slots")
+    turns = zip(_spread_over(batch["turns_total"], counts), batch.items("slots")["turns_total"], strict=True)
     for place, (total, counted) in enumerate(turns):
         if counted != total:
-            owner, number = _owner(batch["slots"], place)
+            owner, number = _owner(counts, place)
             return owner, f"slots, number {number}: it counts {counted} turns where the group has {total}"
     return None
 

@@ -12,7 +12,7 @@ from schemas.identity import content_digest, variant_id
 from schemas.pool import VariantVerified
 from schemas.task import TaskDefinition, Turn
 from schemas.topics import KINDS, Topic, partition_of
-from streams.audit.verify.batch import Batch, batch_of
+from streams.audit.verify.batch import Batch
 from streams.audit.verify.identity import NATURAL_KEYS, Expected, check_identity, natural_keys
 from streams.audit.verify.values import check_values
 from tests.streams.rollout_log import barrier, result
@@ -44,7 +44,7 @@ def test_natural_keys_are_those_of_the_event_types() -> None:
     assert {decode_plain(frame).kind for frame in frames} == BY_KIND.keys()
     for frame in frames:
         kind, _, record = decode_plain(frame)
-        assert list(natural_keys(kind, batch_of(kind, record))) == [decode(frame).natural_key]
+        assert list(natural_keys(kind, Batch([record]))) == [decode(frame).natural_key]
 
 
 def _check(event: Any, topic: Topic = Topic.ROLLOUTS, key: bytes | None = b"t", **place: Any) -> str | None:
@@ -54,7 +54,7 @@ def _check(event: Any, topic: Topic = Topic.ROLLOUTS, key: bytes | None = b"t", 
 
 def _plain(event: Any) -> tuple[str, Batch]:
     kind, _, record = decode_plain(encode(event))
-    return kind, batch_of(kind, record)
+    return kind, Batch([record])
 
 
 def test_an_event_in_its_place_is_faultless() -> None:
@@ -93,5 +93,5 @@ def test_every_kind_has_a_topic_and_checks(kind: str) -> None:
     for frame in _frames():
         plain = decode_plain(frame)
         if plain.kind == kind:
-            wrong = check_values(kind, batch_of(kind, plain.record))
+            wrong = check_values(kind, Batch([plain.record]))
             assert wrong is None or isinstance(wrong, str)
