@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from eventlog.connection import Broker
+from eventlog.fence import superseded
 from eventlog.follower import PartitionFollower
 from producers.errors import PoolBehindError, TaskUnknownError
 from schemas.epochs import LearnerStarted
@@ -33,17 +34,17 @@ class TaskIndex:
 
     def apply(self, offset: int, event: Any) -> None:
         """Takes one event of the pool's log."""
+        if superseded(event, self._generation):
+            return
         match event:
             case LearnerStarted():
-                self._generation = max(self._generation, event.generation)
-            case TaskRegistered() if event.generation >= self._generation:
+                self._generation = event.generation
+            case TaskRegistered() | VariantVerified():
                 self._definitions.setdefault(event.definition.task, (offset, event.definition))
-            case VariantVerified():
-                self._definitions.setdefault(event.definition.task, (offset, event.definition))
-            case PoolMaterialized() if event.generation >= self._generation and event.epoch not in self._epochs:
+            case PoolMaterialized() if event.epoch not in self._epochs:
                 self._epochs.add(event.epoch)
                 self._materialized.append((offset, event.members))
-            case SeedSettled() if event.generation == 0 or event.generation >= self._generation:
+            case SeedSettled():
                 self._settled.add(event.seed)
             case _:
                 pass

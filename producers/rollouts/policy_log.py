@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from eventlog.connection import Broker
+from eventlog.fence import superseded
 from eventlog.follower import PartitionFollower
 from schemas.epochs import EpochOpened, LearnerStarted, PolicyPublished
 from schemas.rules import RolloutRules, Rules
@@ -31,7 +32,9 @@ class PolicyIndex:
     def apply(self, offset: int, event: Any) -> None:
         """Takes one event of the learner's log."""
         del offset
-        if not isinstance(event, LearnerStarted | PolicyPublished | EpochOpened) or event.generation < self._generation:
+        if not isinstance(event, LearnerStarted | PolicyPublished | EpochOpened):
+            return
+        if superseded(event, self._generation):
             return
         self._generation = event.generation
         if isinstance(event, PolicyPublished):
