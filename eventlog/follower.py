@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Self
 
 from eventlog.connection import Broker
 from eventlog.reader import LogTail, readable
@@ -26,13 +26,13 @@ class PartitionFollower:
         self._advanced = asyncio.Condition()
 
     @asynccontextmanager
-    async def following(self) -> AsyncIterator[None]:
+    async def following(self) -> AsyncIterator[Self]:
         """Follows the partition for the time of the block; its failure ends the block. Raises LogError where the
         broker no longer has the beginning."""
         async with self._tail, asyncio.TaskGroup() as tasks:
             task = tasks.create_task(self._follow(), name=f"follow {self._place[0]}")
             try:
-                yield
+                yield self
             finally:
                 task.cancel()
 

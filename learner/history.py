@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from eventlog.fence import superseded
 from schemas.epochs import (
     AlarmRaised,
     EpochClosed,
@@ -44,7 +45,7 @@ class History:
         self.run_id = self.run_id or event.envelope.run_id
         if isinstance(event, LearnerStarted):
             self.claims.setdefault(event.generation, event.nonce)
-        elif event.generation >= self.generation:
+        elif not superseded(event, self.generation):
             self._take(event)
 
     def _take(self, event: Any) -> None:

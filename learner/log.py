@@ -14,11 +14,11 @@ from aiokafka import AIOKafkaProducer
 
 from eventlog.client import log_producer
 from eventlog.connection import Broker
-from eventlog.reader import LogRecord, LogTail, end_offsets
+from eventlog.reader import LogRecord, LogTail, end_offsets, readable
 from eventlog.standstill import Place
-from schemas.codec import decode, encode
-from schemas.envelope import Event, Producer, stamp
-from schemas.errors import UndecodableError
+from eventlog.writer import Outgoing, write
+from schemas.codec import encode
+from schemas.envelope import Producer, stamp
 from schemas.topics import Topic
 
 logger = logging.getLogger(__name__)
@@ -86,12 +86,8 @@ class LearnerLog:
         """Stamps, sends, and waits for the acknowledgements. Offsets in order."""
         assert self._producer is not None
         self.guard()
-        now, pending = self.clock(), []
-        for write in writes:
-            value = encode(self._stamped(write.event, now))
-            name = write.topic.named(self.prefix)
-            pending.append(await self._producer.send(name, value, key=write.key.encode(), partition=write.partition))
-        return [(await future).offset for future in pending]
+        now = self.clock()
+        return await write(self._producer, [self._outgoing(each, now) for each in writes])
 
     async def wait_until(self, condition: Callable[[], bool], seconds: float | None = None) -> bool:
         """Waits for a view to satisfy `condition`; False where the time ran out. Raises what stopped the tail."""
@@ -110,11 +106,12 @@ class LearnerLog:
         events: list[Any] = []
         async with LogTail(self.broker, dict(starts)) as tail:
             async for batch in tail.until(await tail.ends()):
-                events += [event for record in batch if (event := _decoded(record)) is not None]
+                events += [event for record in batch if (event := readable(record)) is not None]
         return events
 
-    def _stamped(self, event: Event, occurred_at: int) -> Event:
-        return stamp(event, run_id=self.run_id, occurred_at=occurred_at, producer=Producer.LEARNER)
+    def _outgoing(self, write: Write, occurred_at: int) -> Outgoing:
+        event = stamp(write.event, run_id=self.run_id, occurred_at=occurred_at, producer=Producer.LEARNER)
+        return Outgoing(write.topic.named(self.prefix), write.partition, write.key.encode(), encode(event))
 
     def _places(self, topic: Topic) -> list[Place]:
         return [(topic.named(self.prefix), partition) for partition in range(self.partitions if topic.by_task else 1)]
@@ -151,7 +148,7 @@ class LearnerLog:
 
     def _carried(self, record: LogRecord) -> Any:
         """The record's event. One of another topic must not stop every learner to come."""
-        event = _decoded(record)
+        event = readable(record)
         if event is None or self._topics[record.topic].carries(event.KIND):
             return event
         logger.warning("%s/%d at %d: carries no %s", record.topic, record.partition, record.offset, event.KIND)
@@ -162,11 +159,3 @@ class LearnerLog:
             if pump.done():
                 pump.result()
                 raise RuntimeError("the learner's tail of the log stopped")
-
-
-def _decoded(record: LogRecord) -> Any:
-    try:
-        return decode(record.value or b"")
-    except UndecodableError as error:
-        logger.warning("%s/%d at %d: %s", record.topic, record.partition, record.offset, error)
-        return None

@@ -6,11 +6,10 @@ older than the newest one seen; the first fact of a natural key wins.
 
 import asyncio
 from bisect import bisect_left
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 from eventlog.connection import Broker
+from eventlog.fence import superseded
 from eventlog.follower import PartitionFollower
 from producers.errors import PoolBehindError, TaskUnknownError
 from schemas.epochs import LearnerStarted
@@ -33,17 +32,17 @@ class TaskIndex:
 
     def apply(self, offset: int, event: Any) -> None:
         """Takes one event of the pool's log."""
+        if superseded(event, self._generation):
+            return
         match event:
             case LearnerStarted():
-                self._generation = max(self._generation, event.generation)
-            case TaskRegistered() if event.generation >= self._generation:
+                self._generation = event.generation
+            case TaskRegistered() | VariantVerified():
                 self._definitions.setdefault(event.definition.task, (offset, event.definition))
-            case VariantVerified():
-                self._definitions.setdefault(event.definition.task, (offset, event.definition))
-            case PoolMaterialized() if event.generation >= self._generation and event.epoch not in self._epochs:
+            case PoolMaterialized() if event.epoch not in self._epochs:
                 self._epochs.add(event.epoch)
                 self._materialized.append((offset, event.members))
-            case SeedSettled() if event.generation == 0 or event.generation >= self._generation:
+            case SeedSettled():
                 self._settled.add(event.seed)
             case _:
                 pass
@@ -76,44 +75,24 @@ class TaskIndex:
         return seed in self._settled
 
 
-class TaskLog:
-    """The index kept up to date with the broker's log. Look-ups wait until the log is folded to their offset, up to
-    `wait_seconds`, and then raise PoolBehindError."""
+class TaskLog(PartitionFollower):
+    """The index kept up to date with the broker's log."""
 
     def __init__(self, broker: Broker, prefix: str, wait_seconds: float = 60.0) -> None:
         self._wait_seconds = wait_seconds
         self._index = TaskIndex()
-        self._follower = PartitionFollower(broker, Topic.POOL.named(prefix), self._index.apply)
+        super().__init__(broker, Topic.POOL.named(prefix), self._index.apply)
 
-    @asynccontextmanager
-    async def following(self) -> AsyncIterator["TaskLog"]:
-        """Follows the pool's log for the time of the block."""
-        async with self._follower.following():
-            yield self
-
-    async def definition(self, task: str, pool_offset: int) -> TaskDefinition:
-        """See `TaskIndex.definition`."""
-        await self._folded(pool_offset)
-        return self._index.definition(task, pool_offset)
-
-    async def members(self, pool_offset: int) -> tuple[TaskDefinition, ...]:
-        """See `TaskIndex.members`."""
-        await self._folded(pool_offset)
-        return self._index.members(pool_offset)
-
-    async def contents(self, pool_offset: int) -> frozenset[str]:
-        """See `TaskIndex.contents`."""
-        await self._folded(pool_offset)
-        return self._index.contents(pool_offset)
+    async def index(self, pool_offset: int) -> TaskIndex:
+        """The index once the log is folded to the offset. Raises PoolBehindError after `wait_seconds`."""
+        try:
+            async with asyncio.timeout(self._wait_seconds):
+                await self.reached(pool_offset)
+        except TimeoutError:
+            raise PoolBehindError(pool_offset) from None
+        return self._index
 
     async def settled(self, seed: str) -> bool:
         """Whether the log, as it is at the time of the call, settles the seed."""
-        await self._follower.caught_up()
+        await self.caught_up()
         return self._index.settled(seed)
-
-    async def _folded(self, pool_offset: int) -> None:
-        try:
-            async with asyncio.timeout(self._wait_seconds):
-                await self._follower.reached(pool_offset)
-        except TimeoutError:
-            raise PoolBehindError(pool_offset) from None

@@ -14,6 +14,9 @@ TREES = {name: ast.parse((ROOT / name).read_text(encoding="utf-8")) for name in 
 PURE = (
     "schemas/catalogue.py",
     "eventlog/connection.py",
+    "eventlog/errors.py",
+    "eventlog/fence.py",
+    "eventlog/offsets.py",
     "schemas/conversation.py",
     "schemas/derive.py",
     "schemas/envelope.py",

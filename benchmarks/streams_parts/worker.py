@@ -19,12 +19,13 @@ import streams.service.app
 from benchmarks.streams_parts.load import step_events
 from benchmarks.streams_parts.meter import Meter
 from benchmarks.streams_parts.task_fold import folded, plain
+from eventlog.client import MAX_REQUEST_BYTES
 from schemas.codec import decode, encode
 from schemas.rollouts import RolloutFinished
 from schemas.topics import Topic
 from streams.measure.agent import MeasureAgent
 from streams.service.app import build_app
-from streams.service.settings import MAX_MESSAGE_BYTES, StreamsSettings
+from streams.service.settings import StreamsSettings
 from streams.service.worker import spare_collections
 
 
@@ -104,7 +105,7 @@ def _plain_app(settings: StreamsSettings) -> tuple[faust.App, Any]:
         topic_disable_leader=True,
         table_standby_replicas=0,
         consumer_auto_offset_reset="earliest",
-        consumer_max_fetch_size=MAX_MESSAGE_BYTES,
+        consumer_max_fetch_size=MAX_REQUEST_BYTES,
         producer_acks=-1,
         broker_session_timeout=settings.session_seconds,
         broker_heartbeat_interval=1.0,

@@ -9,6 +9,7 @@ be committed is kept in `TakenOffsets`.
 from dataclasses import dataclass
 from typing import Any
 
+from eventlog.fence import superseded
 from eventlog.offsets import TakenOffsets
 from schemas.epochs import LearnerStarted
 from schemas.rollouts import GroupRequested, Purpose
@@ -49,13 +50,13 @@ class Backlog:
         if not self._offsets.take(partition, offset):
             return
         seen = self._seen.setdefault(partition, _Seen())
-        if isinstance(event, GroupRequested) and event.generation >= seen.generation and event.k > 0:
+        if isinstance(event, GroupRequested) and event.k > 0 and not superseded(event, seen.generation):
             seen.generation = event.generation
             seen.step = max(seen.step, event.step)
             self._waiting.append(Assigned(partition, offset, event))
             return
-        if isinstance(event, LearnerStarted):
-            seen.generation = max(seen.generation, event.generation)
+        if isinstance(event, LearnerStarted) and not superseded(event, seen.generation):
+            seen.generation = event.generation
         self._offsets.done(partition, offset)
 
     def batch(self, limit: int) -> list[Assigned]:
@@ -82,6 +83,6 @@ class Backlog:
         if not self._offsets.is_open(assigned.partition, assigned.offset):
             return False
         request, seen = assigned.request, self._seen[assigned.partition]
-        if request.generation < seen.generation:
+        if superseded(request, seen.generation):
             return False
         return request.purpose == Purpose.EVALUATE or seen.step <= request.step + STEPS_IN_FLIGHT

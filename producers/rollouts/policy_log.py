@@ -5,13 +5,13 @@ first; events older than the newest generation seen are ignored.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from eventlog.connection import Broker
+from eventlog.fence import superseded
 from eventlog.follower import PartitionFollower
 from schemas.epochs import EpochOpened, LearnerStarted, PolicyPublished
 from schemas.rules import RolloutRules, Rules
@@ -31,7 +31,9 @@ class PolicyIndex:
     def apply(self, offset: int, event: Any) -> None:
         """Takes one event of the learner's log."""
         del offset
-        if not isinstance(event, LearnerStarted | PolicyPublished | EpochOpened) or event.generation < self._generation:
+        if not isinstance(event, LearnerStarted | PolicyPublished | EpochOpened):
+            return
+        if superseded(event, self._generation):
             return
         self._generation = event.generation
         if isinstance(event, PolicyPublished):
@@ -61,18 +63,12 @@ class PolicyIndex:
         return self._rules[max(before) if before else min(self._rules)][1]
 
 
-class PolicyLog:
+class PolicyLog(PartitionFollower):
     """The index kept up to date with the broker's log."""
 
     def __init__(self, broker: Broker, prefix: str) -> None:
         self.index = PolicyIndex()
-        self._follower = PartitionFollower(broker, Topic.EPOCHS.named(prefix), self.index.apply)
-
-    @asynccontextmanager
-    async def following(self) -> AsyncIterator["PolicyLog"]:
-        """Follows the learner's log for the time of the block."""
-        async with self._follower.following():
-            yield self
+        super().__init__(broker, Topic.EPOCHS.named(prefix), self.index.apply)
 
     async def published(self, version: int, seconds: float) -> PolicyPublished | None:
         """The publication of a version, waiting up to `seconds` for it."""
@@ -81,14 +77,14 @@ class PolicyLog:
     async def rules(self, epoch: int, seconds: float) -> RolloutRules:
         """The rollout rules of an epoch, the defaults where none is opened within `seconds`. What the learner wrote
         before its requests is read first."""
-        await self._follower.caught_up()
+        await self.caught_up()
         return await self._within(seconds, lambda: self.index.rules(epoch)) or RolloutRules()
 
     async def _within(self, seconds: float, find: Callable[[], T | None]) -> T | None:
         try:
             async with asyncio.timeout(seconds):
                 while (found := find()) is None:
-                    await self._follower.changed()
+                    await self.changed()
         except TimeoutError:
             return None
         return found

@@ -174,7 +174,8 @@ class _Rounds:
     async def _define(self, assigned: Assigned) -> GroupTask | None:
         request = assigned.request
         try:
-            definition = await self.tasks.definition(request.task, request.pool_offset)
+            index = await self.tasks.index(request.pool_offset)
+            definition = index.definition(request.task, request.pool_offset)
         except (TaskUnknownError, PoolBehindError) as error:
             logger.error("group %s fails: %s", request.group, error)
             return None

@@ -103,8 +103,8 @@ class _Worker:
     async def _recording(self, seed: BoundarySeedSelected, tasks: TaskLog) -> SeedRecording:
         try:
             rules = Rules.parse(seed.rules)
-            task = await tasks.definition(seed.task, seed.pool_offset)
-            pool = await tasks.contents(seed.pool_offset)
+            index = await tasks.index(seed.pool_offset)
+            task, pool = index.definition(seed.task, seed.pool_offset), index.contents(seed.pool_offset)
         except (ValidationError, TaskUnknownError, PoolBehindError) as error:
             logger.error("seed %s cannot be worked on: %s", seed.seed, error)
             return record_error(seed, f"error: {type(error).__name__}")

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
-from eventlog.connection import Connection, client_options
+from eventlog.client import plain_consumer
+from eventlog.connection import Connection
 from eventlog.reader import end_offsets
 from rods.brokers.connection import connection_of, tried
 from rods.brokers.topic_admin import TopicAdmin, run_under
@@ -82,6 +83,6 @@ async def _records(connection: Connection, name: str, partitions: int) -> int:
     """How many offsets the topic holds now."""
     places = [(name, number) for number in range(partitions)]
     ends = await end_offsets(connection, places)
-    async with AIOKafkaConsumer(**client_options(connection), group_id=None, enable_auto_commit=False) as consumer:
+    async with plain_consumer(connection) as consumer:
         begins = await consumer.beginning_offsets([TopicPartition(*place) for place in places])
     return sum(ends.values()) - sum(int(begin) for begin in begins.values())

@@ -14,6 +14,7 @@ TaskMeasured for an accepted result, the PartitionSealed that answers a barrier,
 from dataclasses import replace
 from typing import Any
 
+from eventlog.fence import superseded
 from schemas.envelope import Event
 from schemas.epochs import LearnerStarted
 from schemas.rollouts import BarrierReached, Purpose, RolloutFinished
@@ -41,7 +42,7 @@ def evolve(state: MeasureState, offset: int, event: Any) -> Evolved:
         case BarrierReached():
             return _barrier(state, offset, event)
         case LearnerStarted():
-            return Evolved(_fenced(state, event.generation))
+            return Evolved(_fenced(state, event))
         case _:
             return _refuse(state, offset, event, f"rods.rollouts carries no {type(event).__name__}")
 
@@ -59,10 +60,10 @@ def _advanced(state: MeasureState, offset: int) -> MeasureState:
     return replace(state, next_offset=offset + 1)
 
 
-def _fenced(state: MeasureState, generation: int) -> MeasureState:
-    if generation < state.generation:
+def _fenced(state: MeasureState, event: LearnerStarted) -> MeasureState:
+    if superseded(event, state.generation):
         return state.counting(superseded=1)
-    return replace(state, generation=generation)
+    return replace(state, generation=event.generation)
 
 
 def _refuse(state: MeasureState, offset: int, event: Event, reason: str) -> Evolved:
@@ -107,7 +108,7 @@ def _malformed(event: RolloutFinished) -> str:
 
 
 def _barrier(state: MeasureState, offset: int, event: BarrierReached) -> Evolved:
-    if event.generation < state.generation:
+    if superseded(event, state.generation):
         return Evolved(state.counting(superseded=1))
     state = replace(state, generation=event.generation)
     if event.step <= state.step:

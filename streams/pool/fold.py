@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from eventlog.fence import superseded
 from schemas.epochs import LearnerStarted
 from schemas.identity import content_digest
 from schemas.pool import (
@@ -37,7 +38,7 @@ def evolve(state: PoolState, offset: int, event: Any) -> PoolState:
     if offset < state.next_offset:
         return state
     state = replace(state, next_offset=offset + 1)
-    if _superseded(state, event):
+    if superseded(event, state.generation):
         return state
     return _apply(state, offset, event)
 
@@ -45,14 +46,6 @@ def evolve(state: PoolState, offset: int, event: Any) -> PoolState:
 def skip(state: PoolState, offset: int) -> PoolState:
     """The state after a record that is no event, such as refused bytes."""
     return replace(state, next_offset=max(state.next_offset, offset + 1))
-
-
-def _superseded(state: PoolState, event: Any) -> bool:
-    """Whether an older learner wrote the event. Synthesis settles seeds as generation 0 and is not fenced."""
-    if isinstance(event, SeedSettled) and event.generation == 0:
-        return False
-    generation: int | None = getattr(event, "generation", None)
-    return generation is not None and generation < state.generation
 
 
 def _apply(state: PoolState, offset: int, event: Any) -> PoolState:

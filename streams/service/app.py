@@ -9,7 +9,7 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from functools import partial
 from time import monotonic
 from typing import Any
@@ -17,24 +17,25 @@ from typing import Any
 import faust
 from faust.types import TP
 
+from eventlog.client import MAX_REQUEST_BYTES
 from eventlog.connection import connection_to
 from eventlog.reader import end_offsets
 from eventlog.standstill import End, Place, PositionWatchdog, loop_watched
 from schemas.topics import Topic
 from streams.errors import StreamError
-from streams.measure.agent import Arrived, MeasureAgent
+from streams.measure.agent import MeasureAgent
 from streams.measure.sealing import Sealing
 from streams.seals.reader import read_seals
 from streams.select.agent import SelectAgent
 from streams.service.catch_up import Standing, missing, records, standings
-from streams.service.delivery import buffered
+from streams.service.credentials import credentials
+from streams.service.faust_internals import StreamsApp, buffered, use_prompt_transport
 from streams.service.health import LOOPBACK, Health
 from streams.service.metrics import Standing as Progress
 from streams.service.metrics import StreamsMetrics
 from streams.service.outbox import Outbox
 from streams.service.session import Gate, MeasurePosition, SelectPosition, Session
-from streams.service.settings import MAX_MESSAGE_BYTES, StreamsSettings
-from streams.service.transport import credentials, use_prompt_transport
+from streams.service.settings import StreamsSettings
 
 EXIT_RESTART = 70
 MAX_BATCH_BYTES = 512 * 1024
@@ -43,23 +44,10 @@ _log = logging.getLogger(__name__)
 Take = Callable[[Any, Any], Awaitable[None]]
 
 
-class _StreamsApp(faust.App):  # type: ignore[misc]
-    """A crash of any of its services ends the process at once.
-
-    Faust would stop them by degrees instead, which waits without a limit for the consumer's thread, and under which no
-    watchdog ends anything.
-    """
-
-    def _crash(self, reason: BaseException) -> None:
-        if not self._stopped.is_set():
-            _exit(reason)
-        super()._crash(reason)
-
-
 def build_app(settings: StreamsSettings) -> faust.App:
     """The app with both agents. One process runs it; more processes share the partitions."""
     connection = connection_to(settings.broker)
-    app = _StreamsApp(
+    app = StreamsApp(
         settings.app_id,
         broker=";".join(f"kafka://{address}" for address in connection.addresses),
         broker_credentials=credentials(connection),
@@ -69,8 +57,8 @@ def build_app(settings: StreamsSettings) -> faust.App:
         topic_disable_leader=True,
         table_standby_replicas=0,
         consumer_auto_offset_reset="earliest",
-        consumer_max_fetch_size=MAX_MESSAGE_BYTES,
-        producer_max_request_size=MAX_MESSAGE_BYTES,
+        consumer_max_fetch_size=MAX_REQUEST_BYTES,
+        producer_max_request_size=MAX_REQUEST_BYTES,
         producer_max_batch_size=MAX_BATCH_BYTES,
         producer_acks=-1,
         broker_session_timeout=settings.session_seconds,
@@ -82,6 +70,7 @@ def build_app(settings: StreamsSettings) -> faust.App:
         web_enabled=False,
         worker_redirect_stdouts=False,
     )
+    app.crashed_with = _exit
     use_prompt_transport(app)
     _wire(app, settings)
     return app
@@ -93,7 +82,7 @@ def _wire(app: faust.App, settings: StreamsSettings) -> None:
     metrics = StreamsMetrics(partial(_standings, app, gate, settings))
     start, acknowledge = partial(_start, app, set()), partial(_acknowledge, app)
     sealing = Sealing(outbox, settings.prefix, start, acknowledge, metrics.sealed)
-    measure = MeasureAgent(gate, outbox, sealing, partial(_arrivals, settings), metrics.noticed)
+    measure = MeasureAgent(gate, outbox, sealing, partial(records, settings), metrics.noticed)
     select = SelectAgent(gate, select_outbox, settings.prefix, metrics.noticed)
     assigned = _Assigned(app, settings, gate, measure, select, metrics)
     app.on_partitions_revoked.connect(assigned.revoke, weak=False)
@@ -139,12 +128,6 @@ def _acknowledge(app: faust.App, events: Iterable[Any]) -> None:
     acknowledge = app.consumer.ack
     for event in events:
         acknowledge(event.message)
-
-
-async def _arrivals(settings: StreamsSettings, partition: int, offsets: range) -> AsyncIterator[Arrived]:
-    async for record in records(settings, partition, offsets):
-        seconds = record.timestamp / 1000
-        yield Arrived(record.topic, record.partition, record.offset, record.value or b"", seconds)
 
 
 def _serving(app: faust.App, settings: StreamsSettings, health: Health) -> Callable[[], Awaitable[None]]:

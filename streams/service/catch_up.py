@@ -11,10 +11,11 @@ from aiokafka import TopicPartition
 
 from eventlog.client import log_admin
 from eventlog.errors import LogError
-from eventlog.reader import LogRecord, end_offsets, read_all
+from eventlog.reader import end_offsets, read_all
 from eventlog.standstill import Place
 from schemas.topics import Topic
 from streams.errors import LogBehindError, OffsetGapError
+from streams.measure.agent import Arrived
 from streams.service.settings import StreamsSettings
 
 
@@ -43,12 +44,13 @@ def missing(topic: str, partition: int, next_offset: int, standing: Standing) ->
     return range(next_offset, min(standing.committed, standing.end))
 
 
-async def records(settings: StreamsSettings, partition: int, offsets: range) -> AsyncIterator[LogRecord]:
+async def records(settings: StreamsSettings, partition: int, offsets: range) -> AsyncIterator[Arrived]:
     """The records of `rods.rollouts` at these offsets. Raises OffsetGapError where the broker no longer has them."""
     topic = Topic.ROLLOUTS.named(settings.prefix)
     try:
         async for record in read_all(settings.broker, topic, partition, offsets.start, offsets.stop):
-            yield record
+            seconds = record.timestamp / 1000
+            yield Arrived(record.topic, record.partition, record.offset, record.value or b"", seconds)
     except LogError as error:
         raise OffsetGapError(topic, partition, offsets.start, offsets.stop) from error
 

@@ -5,8 +5,6 @@ from pathlib import Path
 
 from eventlog.connection import Broker
 
-MAX_MESSAGE_BYTES = 8 * 1024 * 1024 + 64 * 1024
-
 
 @dataclass(frozen=True, slots=True)
 class StreamsSettings:

@@ -48,7 +48,6 @@ class Mutant:
 _result = streams.measure.fold._result
 _barrier = streams.measure.fold._barrier
 _selection = streams.select.fold._selection
-_superseded = streams.pool.fold._superseded
 _queue_of = streams.pool.decide.queue_of
 
 
@@ -177,7 +176,7 @@ MUTANTS = (
     Mutant("selections acknowledged before their seeds", ((SELECT_AGENT, "take", seeds_after_the_ack),)),
     Mutant("N - 1 seals make a step", ((SELECT, "_propose", propose_early),)),
     Mutant("one chunk makes a seal", ((SELECT, "assemble", first_chunk_is_the_seal),)),
-    Mutant("the pool takes events of older learners", ((POOL, "_superseded", nobody_is_superseded),)),
+    Mutant("the pool takes events of older learners", ((POOL, "superseded", nobody_is_superseded),)),
     Mutant("the pool takes variants of no seed", ((streams.pool.decide, "queue_of", every_candidate_is_of_a_seed),)),
     Mutant("a restart does not write seeds again", adjust=no_seeds_again),
     Mutant("a committed selection has its seeds", ((SELECT_AGENT, "resume", commits_are_trusted),)),

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 from aiokafka.errors import KafkaError
 
+from eventlog.client import plain_consumer
 from eventlog.connection import Broker
 from eventlog.errors import LogError
 from eventlog.reader import LogRecord, LogTail, end_offsets
@@ -199,13 +200,9 @@ def topic_events(source: LogSource, topic: Topic) -> Iterator[tuple[int, Placed]
 
 
 async def _ends(broker: Broker, prefix: str) -> dict[tuple[str, int], int]:
-    from aiokafka import AIOKafkaConsumer
-
-    from eventlog.connection import client_options
-
     found: dict[tuple[str, int], int] = {}
     try:
-        async with AIOKafkaConsumer(**client_options(broker), group_id=None) as consumer:
+        async with plain_consumer(broker) as consumer:
             known = await consumer.topics()
             for topic in DOWNSTREAM_FIRST:
                 name = topic.named(prefix)

@@ -8,9 +8,8 @@ import pytest
 from streams.errors import OffsetGapError
 from streams.service import app as module
 from streams.service.app import EXIT_RESTART, build_app
-from streams.service.delivery import AT_ONCE
+from streams.service.faust_internals import AT_ONCE, PromptTransport
 from streams.service.settings import StreamsSettings
-from streams.service.transport import PromptTransport
 
 
 @pytest.fixture

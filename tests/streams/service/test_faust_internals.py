@@ -1,6 +1,8 @@
+import ast
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +11,9 @@ import pytest
 from aiokafka.structs import TopicPartition
 from faust.types import TP
 
-from streams.service import delivery
+from streams.service import faust_internals
 from streams.service.app import build_app
-from streams.service.delivery import AT_ONCE, Delivery, buffered
+from streams.service.faust_internals import AT_ONCE, VERSIONS, Delivery, RawSchema, buffered
 from streams.service.settings import StreamsSettings
 
 PLACES = (TopicPartition("trial.rollouts", 0), TopicPartition("trial.rollouts", 1))
@@ -120,7 +122,7 @@ async def test_what_needs_the_care_of_faust_is_left_to_it(fetched: Fetched, why:
 async def test_a_full_buffer_is_waited_for_and_takes_no_partition_out_of_the_fetch(
     fetched: Fetched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delivery, "FULL_BUFFER_SECONDS", 0.0)
+    monkeypatch.setattr(faust_internals, "FULL_BUFFER_SECONDS", 0.0)
     waiting = asyncio.create_task(fetched.deliver(batch(0, range(1, 26)) | batch(1, [1])))
     seen: list[tuple[int, int]] = []
     while not waiting.done():
@@ -137,7 +139,7 @@ async def test_a_full_buffer_is_waited_for_and_takes_no_partition_out_of_the_fet
 async def test_what_waits_for_room_when_the_flow_ends_or_the_group_changes_is_dropped(
     fetched: Fetched, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
-    monkeypatch.setattr(delivery, "FULL_BUFFER_SECONDS", 0.0)
+    monkeypatch.setattr(faust_internals, "FULL_BUFFER_SECONDS", 0.0)
     waiting = asyncio.create_task(fetched.deliver(batch(0, range(1, 26))))
     await asyncio.sleep(0)
     if what == "flow":
@@ -156,3 +158,19 @@ async def test_a_reader_is_given_some_of_what_its_buffer_holds_at_once(tmp_path:
     assert [event.message.offset for event in buffered(fetched.app, stream)] == [AT_ONCE + n for n in (1, 2, 3)]
     assert list(buffered(fetched.app, stream)) == []
     assert set(fetched.app.monitor.stream_inbound_time) == {TP(*PLACES[0])}
+
+
+def test_topics_carry_bytes_as_they_are(fetched: Fetched) -> None:
+    assert all(isinstance(topic.schema, RawSchema) for topic in fetched.app.topics)
+
+
+def test_the_file_holds_for_the_installed_versions() -> None:
+    assert {name: metadata.version(name) for name in VERSIONS} == VERSIONS
+
+
+def test_no_other_module_of_the_service_uses_a_private_name_of_faust() -> None:
+    for path in Path(faust_internals.__file__).parent.glob("*.py"):
+        if path != Path(faust_internals.__file__):
+            nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            private = {n for n in nodes if isinstance(n, ast.Attribute) and n.attr.startswith("_") and n.attr[1] != "_"}
+            assert {ast.unparse(node.value) for node in private} <= {"self", "os"}, path
