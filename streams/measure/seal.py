@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
+from typing import Any
 
 from schemas.envelope import MAX_REMEMBERED
 from schemas.rules import canonical_json
@@ -48,14 +49,14 @@ def join_chunks(chunks: Iterable[PartitionSealed]) -> PartitionSealed:
     if not ordered or [seal.chunk for seal in ordered] != list(range(ordered[0].chunks)):
         raise UnassembledSealError("a seal's chunks are not complete")
     first = ordered[0]
-    if any(identity(seal) != identity(first) for seal in ordered):
+    if len({identity(seal) for seal in ordered}) > 1:
         raise UnassembledSealError(f"chunks of different seals of step {first.step}, partition {first.partition}")
     groups = tuple(chain.from_iterable([seal.groups for seal in ordered]))
     state = tuple(chain.from_iterable([seal.state for seal in ordered]))
     return replace(first, chunk=0, chunks=1, groups=groups, state=state)
 
 
-def identity(seal: PartitionSealed) -> tuple[int, int, int, str]:
+def identity(seal: Any) -> tuple[int, int, int, str]:
     """What the chunks of one seal share: step, partition, number of chunks, digest."""
     return (seal.step, seal.partition, seal.chunks, seal.digest)
 

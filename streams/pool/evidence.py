@@ -12,7 +12,7 @@ from typing import Any
 
 from schemas.rollouts import Purpose
 from schemas.seals import PartitionSealed, SealedGroup, SelectedSeed, SelectionClosed, TaskState
-from streams.seals.assembly import Assembly, assemble
+from streams.seals.assembly import Assembly, assemble, is_complete
 
 
 @dataclass(slots=True)
@@ -26,9 +26,7 @@ class SealedStep:
     @property
     def complete(self) -> bool:
         """Whether every partition's seal is in."""
-        if not self.seals:
-            return False
-        return all(partition in self.seals for partition in range(next(iter(self.seals.values())).partitions))
+        return is_complete(self.seals)
 
     def groups(self) -> list[SealedGroup]:
         """The step's groups, ordered by partition and task."""

@@ -4,8 +4,8 @@ Select keeps of a closed step its digest and who its seeds were, so the groups i
 be read. What is kept undecoded are the seals from the `RECENT` newest closed steps on; folded after the skim, they give
 the state of a fold that read everything, but for its counts of repeated events, and the seeds of those steps.
 
-A seal is taken for whole by its head alone. One whose rest is damaged misleads a skim only where a selection of its
-step follows before the whole seal does: no worker writes either, and who else can write to `rods.seals` can write
+A seal is taken for complete by its heads alone. One whose rest is damaged misleads a skim only where a selection of its
+step follows before the complete seal does: no worker writes either, and who else can write to `rods.seals` can write
 selections.
 """
 
@@ -16,6 +16,7 @@ from typing import NamedTuple
 from schemas.codec import decode, kind_of_frame, leading
 from schemas.errors import UndecodableError
 from schemas.seals import PartitionSealed, SelectionClosed
+from streams.seals.assembly import Waiting, gather, is_complete
 from streams.select.fold import SelectState, readable
 
 RECENT = 8
@@ -23,7 +24,7 @@ RECENT = 8
 
 
 class SealHead(NamedTuple):
-    """The leading fields of a PartitionSealed, which every version of its schema begins with."""
+    """What of a PartitionSealed tells which chunk of which seal it is; its leading fields hold it."""
 
     epoch: int
     step: int
@@ -31,11 +32,13 @@ class SealHead(NamedTuple):
     partitions: int
     chunk: int
     chunks: int
+    digest: str
 
 
 def seal_head(frame: bytes) -> SealHead:
     """The head of a frame of that kind. Raises UndecodableError where it ends too soon."""
-    return SealHead(**leading(frame, "chunks").record)
+    record = leading(frame, "digest").record
+    return SealHead(*[record[name] for name in SealHead._fields])
 
 
 class _Kept(NamedTuple):
@@ -81,7 +84,7 @@ class Skim:
             self.kept.append(_Kept(offset, head.step, head, frame))
 
     def _selection(self, offset: int, event: SelectionClosed, frame: bytes) -> None:
-        if event.step != self.closed + 1 or not self._whole(event.step) or not readable(event):
+        if event.step != self.closed + 1 or not self._is_complete(event.step) or not readable(event):
             return
         self.recent.append(event)
         if len(self.recent) > RECENT:
@@ -89,16 +92,14 @@ class Skim:
         self.kept = [kept for kept in self.kept if kept.step >= self.recent[0].step]
         self.kept.append(_Kept(offset, event.step, None, frame))
 
-    def _whole(self, step: int) -> bool:
-        """Whether every partition has every chunk of its seal of a step."""
-        heads = {kept.head for kept in self.kept if kept.head is not None and kept.head.step == step}
-        chunks = {(head.partition, head.chunk) for head in heads}
-        sizes = {head.partition: head.chunks for head in heads}
-        partitions = next((head.partitions for head in heads), 0)
-        return partitions > 0 and all(
-            number in sizes and all((number, chunk) in chunks for chunk in range(sizes[number]))
-            for number in range(partitions)
-        )
+    def _is_complete(self, step: int) -> bool:
+        """Whether every partition has a complete seal of a step."""
+        waiting: Waiting[SealHead] = Waiting()
+        seals: dict[int, SealHead] = {}
+        for head in [kept.head for kept in self.kept if kept.head is not None and kept.head.step == step]:
+            waiting, chunks = gather(waiting, head)
+            seals |= {chunk.partition: chunk for chunk in chunks}
+        return is_complete(seals)
 
 
 def after(state: SelectState, event: SelectionClosed) -> SelectState:

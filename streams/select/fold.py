@@ -17,7 +17,7 @@ from schemas.topics import Topic, partition_of
 from streams.errors import OffsetGapError, UnassembledSealError
 from streams.measure.barrier import parsed_rules
 from streams.measure.exact import parse, shown
-from streams.seals.assembly import Assembly, assemble
+from streams.seals.assembly import Assembly, assemble, is_complete
 from streams.select.select import select
 
 
@@ -100,20 +100,16 @@ def _repeated(state: SelectState, *, differs: bool) -> SelectState:
 
 
 def _propose(state: SelectState) -> Selected:
-    """Proposes the next step's selection once its seals are whole."""
+    """Proposes the next step's selection once its seals are complete."""
     seals = state.seals.get(state.closed + 1, {})
-    if state.proposed is not None or not _whole(seals):
+    if state.proposed is not None or not is_complete(seals):
         return Selected(state)
     proposed = _selection(state, [seals[partition] for partition in range(seals[0].partitions)])
     return Selected(replace(state, proposed=proposed), proposed=proposed)
 
 
-def _whole(seals: Mapping[int, PartitionSealed]) -> bool:
-    return bool(seals) and all(partition in seals for partition in range(next(iter(seals.values())).partitions))
-
-
 def _selection(state: SelectState, seals: list[PartitionSealed]) -> SelectionClosed:
-    """The selection of whole seals in partition order, derived from partition 0's: every worker writes the same."""
+    """The selection of complete seals in partition order, derived from partition 0's: every worker writes the same."""
     first = seals[0]
     rules = _rules(first)
     groups = [group for seal in seals for group in seal.groups]

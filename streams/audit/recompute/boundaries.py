@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from eventlog.fence import superseded
 from schemas.identity import content_digest, variant_id
 from schemas.pool import (
     BoundaryOpened,
@@ -77,7 +78,7 @@ class BoundaryPass:
     def _take(self, placed: Placed) -> Iterator[Boundary]:
         before, event = self.state, placed.event
         self.state = evolve(before, placed.offset, event)
-        if self.state.generation > getattr(event, "generation", self.state.generation) > 0:
+        if superseded(event, before.generation):
             return
         if self._outside(before, event):
             what = f"{event.KIND} of epoch {event.epoch}, which no boundary is open for"

@@ -34,7 +34,7 @@ def test_a_whole_seal_leaves_nothing_waiting() -> None:
     assembly = assemble(Assembly(), chunks("old", 2)[0]).assembly
     for event in chunks("new", 2):
         assembly = assemble(assembly, event).assembly
-    assert assembly.waiting == {}
+    assert assembly.chunks == {}
 
 
 def test_an_impossible_chunk_completes_nothing() -> None:

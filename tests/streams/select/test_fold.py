@@ -155,4 +155,4 @@ def test_a_gap_stops_the_fold_and_poison_takes_its_offset() -> None:
 
 def test_closed_steps_leave_no_seals_behind() -> None:
     state = folded(log(partition_seals(0, 1)))[-1].state
-    assert state.seals == {} and state.assembly.waiting == {} and state.closed == 3
+    assert state.seals == {} and state.assembly.chunks == {} and state.closed == 3
