@@ -72,19 +72,6 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
-class Phrase:
-    """How a parameter is spoken of. literal: its value; back: a value that is known by now; vague: left open.
-
-    supply: the sentence that names the value afterwards.
-    """
-
-    literal: str = "'{}'"
-    back: str = "that"
-    vague: str = ""
-    supply: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Toolbox:
     """The functions of one class, the sequences that belong together, and how its initial state may be varied."""
 

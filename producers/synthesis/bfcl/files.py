@@ -3,7 +3,7 @@
 from random import Random
 from typing import Any
 
-from producers.synthesis.bfcl import words
+from producers.synthesis.bfcl.words import LISTS
 from producers.synthesis.catalogue import Arguments, Function, Sketch, Toolbox
 from producers.synthesis.plan import Argument, Ref
 
@@ -33,7 +33,7 @@ def _file(world: Sketch, rng: Random) -> str | None:
 
 def _fresh(world: Sketch, rng: Random) -> str:
     taken = set(_here(world))
-    free = [s + e for s in words.STEMS for e in words.SUFFIXES if s + e not in taken]
+    free = [s + e for s in LISTS["stems"] for e in LISTS["suffixes"] if s + e not in taken]
     return rng.choice(free)
 
 
@@ -67,7 +67,7 @@ def _cd_words(arguments: Arguments) -> tuple[str, ...]:
 
 
 def _mkdir(world: Sketch, rng: Random) -> Arguments | None:
-    free = [name for name in words.FOLDERS if name not in _here(world)]
+    free = [name for name in LISTS["folders"] if name not in _here(world)]
     return {"dir_name": rng.choice(free)} if free else None
 
 
@@ -97,7 +97,7 @@ def _echo(world: Sketch, rng: Random) -> Arguments | None:
     files = _names(world, "file")
     if not files:
         return None
-    content: Argument = rng.choice(words.NOTES)
+    content: Argument = rng.choice(LISTS["notes"])
     counted = world.latest("wc", "count", within_turn=True)
     if counted is not None:
         content = Ref(counted.step, counted.path, text=True)
@@ -116,12 +116,12 @@ def _grep(world: Sketch, rng: Random) -> Arguments | None:
     if name is None:
         return None
     present = [w for w in str(_here(world)[name]["content"]).split() if w.isalpha() and len(w) > 3]
-    return {"file_name": name, "pattern": rng.choice(present or list(words.KEYWORDS))}
+    return {"file_name": name, "pattern": rng.choice(present or LISTS["keywords"])}
 
 
 def _find(world: Sketch, rng: Random) -> Arguments | None:
     stems = [name.partition(".")[0] for name in _here(world)]
-    return {"path": ".", "name": rng.choice([s for s in stems if s] or list(words.STEMS))}
+    return {"path": ".", "name": rng.choice([s for s in stems if s] or LISTS["stems"])}
 
 
 def _tail(world: Sketch, rng: Random) -> Arguments | None:
@@ -283,21 +283,21 @@ def vary(config: dict[str, Any], rng: Random) -> None:
     """Renames folders and files, rewrites part of the contents, and sees to it that there is something to work on."""
     root = config.setdefault("root", {"workspace": {"type": "directory", "contents": {}}})
     top = next(iter(root.values()))
-    top["contents"] = _renamed(top["contents"], rng, list(rng.sample(words.FOLDERS, len(words.FOLDERS))))
+    top["contents"] = _renamed(top["contents"], rng, list(rng.sample(LISTS["folders"], len(LISTS["folders"]))))
     contents = top["contents"]
     while sum(item["type"] == "file" for item in contents.values()) < 2:
         contents.setdefault(_new_name(rng), _new_file(rng))
     if not any(item["type"] == "directory" for item in contents.values()):
         inner = {_new_name(rng): _new_file(rng) for _ in range(2)}
-        contents[rng.choice(words.FOLDERS)] = {"type": "directory", "contents": inner}
+        contents[rng.choice(LISTS["folders"])] = {"type": "directory", "contents": inner}
 
 
 def _new_name(rng: Random) -> str:
-    return rng.choice(words.STEMS) + rng.choice(words.SUFFIXES)
+    return rng.choice(LISTS["stems"]) + rng.choice(LISTS["suffixes"])
 
 
 def _new_file(rng: Random) -> dict[str, Any]:
-    return {"type": "file", "content": "\n".join(rng.sample(words.LINES, rng.randint(2, 4)))}
+    return {"type": "file", "content": "\n".join(rng.sample(LISTS["lines"], rng.randint(2, 4)))}
 
 
 def _renamed(contents: dict[str, Any], rng: Random, folders: list[str]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from random import Random
 from typing import Any
 
-from producers.synthesis.bfcl import words
+from producers.synthesis.bfcl.words import LISTS
 from producers.synthesis.catalogue import Arguments, Function, Sketch, Toolbox
 from producers.synthesis.plan import Argument
 
@@ -35,7 +35,7 @@ def _receiver(world: Sketch, rng: Random) -> Argument:
 
 
 def _send(world: Sketch, rng: Random) -> Arguments | None:
-    return {"receiver_id": _receiver(world, rng), "message": rng.choice(words.NOTES)}
+    return {"receiver_id": _receiver(world, rng), "message": rng.choice(LISTS["notes"])}
 
 
 def _send_effect(world: Sketch, arguments: Arguments) -> None:
@@ -64,7 +64,7 @@ def _login(world: Sketch, rng: Random) -> Arguments | None:
 
 def _contact(world: Sketch, rng: Random) -> Arguments | None:
     free = [
-        name for name in words.PEOPLE if name not in _users(world) and not world.used("add_contact", user_name=name)
+        name for name in LISTS["people"] if name not in _users(world) and not world.used("add_contact", user_name=name)
     ]
     return {"user_name": rng.choice(free)} if free else None
 
@@ -72,7 +72,7 @@ def _contact(world: Sketch, rng: Random) -> Arguments | None:
 def _search(world: Sketch, rng: Random) -> Arguments | None:
     texts = [next(iter(message.values())) for message in _inbox(world)]
     present = [word for text in texts for word in str(text).split() if word.isalpha() and len(word) > 3]
-    return {"keyword": rng.choice(present or list(words.KEYWORDS))}
+    return {"keyword": rng.choice(present or LISTS["keywords"])}
 
 
 FUNCTIONS = {
@@ -105,7 +105,7 @@ def vary(config: dict[str, Any], rng: Random) -> None:
     """Rewrites what the inbox holds; people and their ids stay."""
     inbox = config.get("inbox")
     if isinstance(inbox, list):
-        config["inbox"] = [{next(iter(message)): rng.choice(words.NOTES)} for message in inbox if message]
+        config["inbox"] = [{next(iter(message)): rng.choice(LISTS["notes"])} for message in inbox if message]
     config["random_seed"] = rng.randrange(1000, 999999)
 
 

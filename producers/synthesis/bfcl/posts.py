@@ -3,7 +3,7 @@
 from random import Random
 from typing import Any
 
-from producers.synthesis.bfcl import words
+from producers.synthesis.bfcl.words import LISTS
 from producers.synthesis.catalogue import Arguments, Function, Sketch, Toolbox
 from producers.synthesis.plan import Argument
 
@@ -47,7 +47,7 @@ def _shared(world: Sketch) -> list[int]:
 
 
 def _write(world: Sketch, rng: Random) -> Arguments | None:
-    arguments: Arguments = {"content": rng.choice(words.NOTES)}
+    arguments: Arguments = {"content": rng.choice(LISTS["notes"])}
     shop = world.latest("find_nearest_tire_shop", "shopLocation", within_turn=True)
     text = world.latest("cat", "file_content", within_turn=True)
     if shop is not None:
@@ -55,8 +55,8 @@ def _write(world: Sketch, rng: Random) -> Arguments | None:
     elif text is not None and not world.long_context:
         arguments["content"] = text
     if rng.random() < 0.6:
-        arguments["tags"] = list(rng.sample(words.TAGS, rng.randint(1, 2)))
-    arguments["mentions"] = list(rng.sample(words.HANDLES, 1))
+        arguments["tags"] = list(rng.sample(LISTS["tags"], rng.randint(1, 2)))
+    arguments["mentions"] = list(rng.sample(LISTS["handles"], 1))
     return arguments
 
 
@@ -70,7 +70,7 @@ def _write_words(arguments: Arguments) -> tuple[str, ...]:
 
 def _reply(world: Sketch, rng: Random) -> Arguments | None:
     post = _post(world, rng)
-    return None if post is None else {"tweet_id": post, "comment_content": rng.choice(words.NOTES)}
+    return None if post is None else {"tweet_id": post, "comment_content": rng.choice(LISTS["notes"])}
 
 
 def _mention(world: Sketch, rng: Random) -> Arguments | None:
@@ -78,7 +78,7 @@ def _mention(world: Sketch, rng: Random) -> Arguments | None:
     if post is None:
         return None
     taken = next((s.argument("mentions") for s in reversed(world.steps) if s.function == "post_tweet"), None) or []
-    free = [handle for handle in words.HANDLES if handle not in taken]  # type: ignore[operator]
+    free = [handle for handle in LISTS["handles"] if handle not in taken]  # type: ignore[operator]
     return {"tweet_id": post, "mentioned_usernames": [rng.choice(free)]}
 
 
@@ -88,7 +88,7 @@ def _following(world: Sketch) -> list[str]:
 
 
 def _follow(world: Sketch, rng: Random) -> Arguments | None:
-    free = [name for name in words.ACCOUNTS if name not in _following(world)]
+    free = [name for name in LISTS["accounts"] if name not in _following(world)]
     return {"username_to_follow": rng.choice(free)} if free else None
 
 
@@ -121,7 +121,7 @@ def _account(world: Sketch, rng: Random) -> Arguments | None:
 def _search(world: Sketch, rng: Random) -> Arguments | None:
     tweets = _config(world).get("tweets", {}).values()
     present = [w for t in tweets for w in str(t.get("content", "")).split() if w.isalpha() and len(w) > 4]
-    return {"keyword": rng.choice(present or list(words.KEYWORDS))}
+    return {"keyword": rng.choice(present or LISTS["keywords"])}
 
 
 FUNCTIONS = {
@@ -157,8 +157,8 @@ def vary(config: dict[str, Any], rng: Random) -> None:
     """Rewrites the texts of existing posts and moves the counter of post numbers."""
     tweets = config.setdefault("tweets", {})
     for tweet in tweets.values():
-        tweet["content"] = rng.choice(words.NOTES)
-        tweet["tags"] = list(rng.sample(words.TAGS, 2))
+        tweet["content"] = rng.choice(LISTS["notes"])
+        tweet["tags"] = list(rng.sample(LISTS["tags"], 2))
         tweet.setdefault("mentions", [])
     top = max((int(key) for key in tweets), default=0)
     config["tweet_counter"] = top + rng.randint(1, 9)

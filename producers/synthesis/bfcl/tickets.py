@@ -3,7 +3,7 @@
 from random import Random
 from typing import Any
 
-from producers.synthesis.bfcl import words
+from producers.synthesis.bfcl.words import LISTS
 from producers.synthesis.catalogue import Arguments, Function, Sketch, Toolbox
 from producers.synthesis.plan import Argument
 
@@ -34,12 +34,12 @@ def _open(world: Sketch, rng: Random) -> Arguments | None:
 
 def _resolve(world: Sketch, rng: Random) -> Arguments | None:
     base = _open(world, rng)
-    return None if base is None else {**base, "resolution": rng.choice(words.RESOLUTIONS)}
+    return None if base is None else {**base, "resolution": rng.choice(LISTS["resolutions"])}
 
 
 def _create(world: Sketch, rng: Random) -> Arguments | None:
-    free = [title for title in words.TITLES if not world.used("create_ticket", title=title)]
-    return {"title": rng.choice(free), "description": rng.choice(words.NOTES), "priority": rng.randint(1, 5)}
+    free = [title for title in LISTS["titles"] if not world.used("create_ticket", title=title)]
+    return {"title": rng.choice(free), "description": rng.choice(LISTS["notes"]), "priority": rng.randint(1, 5)}
 
 
 def _edit(world: Sketch, rng: Random) -> Arguments | None:
@@ -55,7 +55,7 @@ def _edit_words(arguments: Arguments) -> tuple[str, ...]:
 def _login(world: Sketch, rng: Random) -> Arguments | None:
     if world.used("ticket_login"):
         return None
-    return {"username": rng.choice(words.ACCOUNTS), "password": f"pass{rng.randint(100, 999)}word"}
+    return {"username": rng.choice(LISTS["accounts"]), "password": f"pass{rng.randint(100, 999)}word"}
 
 
 def _mine(world: Sketch, rng: Random) -> Arguments | None:
@@ -88,9 +88,9 @@ def vary(config: dict[str, Any], rng: Random) -> None:
     """Rewrites titles and texts of the queue; ids and states stay."""
     for ticket in config.get("ticket_queue", []):
         if "title" in ticket:
-            ticket["title"] = rng.choice(words.TITLES)
+            ticket["title"] = rng.choice(LISTS["titles"])
         if "description" in ticket:
-            ticket["description"] = rng.choice(words.NOTES)
+            ticket["description"] = rng.choice(LISTS["notes"])
     if isinstance(config.get("ticket_counter"), int):
         config["ticket_counter"] += rng.randint(0, 40)
 

@@ -3,7 +3,7 @@
 from random import Random
 from typing import Any
 
-from producers.synthesis.bfcl import words
+from producers.synthesis.bfcl.words import LISTS
 from producers.synthesis.catalogue import Arguments, Function, Sketch, Toolbox
 from producers.synthesis.plan import Argument
 
@@ -77,7 +77,7 @@ def _on_booking(world: Sketch, rng: Random) -> Arguments | None:
 
 def _support(world: Sketch, rng: Random) -> Arguments | None:
     booking = _booking(world)
-    return None if booking is None else {"booking_id": booking, "message": rng.choice(words.NOTES)}
+    return None if booking is None else {"booking_id": booking, "message": rng.choice(LISTS["notes"])}
 
 
 def _insure(world: Sketch, rng: Random) -> Arguments | None:

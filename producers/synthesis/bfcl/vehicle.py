@@ -3,7 +3,7 @@
 from random import Random
 from typing import Any
 
-from producers.synthesis.bfcl import words
+from producers.synthesis.bfcl.words import LISTS
 from producers.synthesis.catalogue import Arguments, Function, Sketch, Toolbox
 from producers.synthesis.plan import Argument, Ref
 
@@ -157,7 +157,7 @@ def _cruise(world: Sketch, rng: Random) -> Arguments | None:
 
 def _log(world: Sketch, rng: Random) -> Arguments | None:
     del world
-    return {"messages": list(rng.sample(words.NOTES, rng.randint(1, 2)))}
+    return {"messages": list(rng.sample(LISTS["notes"], rng.randint(1, 2)))}
 
 
 def _zipcode(world: Sketch, rng: Random) -> Arguments | None:
@@ -206,7 +206,7 @@ def _navigate(world: Sketch, rng: Random) -> Arguments | None:
     shop = world.latest("find_nearest_tire_shop", "shopLocation")
     if shop is not None and not world.used("set_navigation", destination=shop):
         return {"destination": shop}
-    return {"destination": rng.choice(words.ADDRESSES)}
+    return {"destination": rng.choice(LISTS["addresses"])}
 
 
 _IMPLIED = frozenset({"unlock", "door", "ignitionMode", "pedalPosition", "unit", "mode", "option", "activate"})

@@ -12,15 +12,9 @@ from random import Random
 from producers.environments.calls import Value, parse_call
 from producers.synthesis.backend import Gap, RewriteRequest, Script, Slot
 from producers.synthesis.bfcl.toolboxes import function_of
-from producers.synthesis.bfcl.words import PHRASES, PLAIN
+from producers.synthesis.bfcl.words import KINDS, PHRASES, PLAIN, SENTENCES
 from producers.synthesis.plan import Ref, Step
 
-_FIRST = ("I am getting {goal} ready.", "Today is all about {goal}.", "I need some help with {goal}.")
-_NEXT = ("Next,", "After that,", "With that done,", "Now,", "Good, moving on:", "Then,")
-_LAST = ("Finally,", "To wrap up {goal},", "As the last thing for {goal},")
-_ASK = ("please {}.", "could you {}?", "I would like you to {}.", "{}, please.")
-_JOIN = (", then {}", ", and after that {}", ", and then {}")
-_KIND = {"file_name": "file", "source": "file", "symbol": "stock", "tweet_id": "post", "ticket_id": "ticket"}
 _SHORTEN = 0.35
 
 
@@ -102,7 +96,7 @@ class _Writer:
         rng = Random(f"{self.request.seed} {self.request.refinement}")
         last: dict[str, Value] = {}
         made = []
-        openers = rng.sample(_NEXT, len(_NEXT))
+        openers = rng.sample(SENTENCES["next"], len(SENTENCES["next"]))
         for turn, steps in enumerate(plan.turns):
             clauses = []
             for index, step in enumerate(steps):
@@ -123,7 +117,7 @@ def _clause(step: Step, values: Mapping[str, Value], last: dict[str, Value], lef
         shown[name] = _shown(name, arguments[name], value, last, shorten)
         if name == left:
             shown[name] = _openings(step, name)[0]
-        kind = _KIND.get(name)
+        kind = KINDS.get(name)
         if kind is not None:
             last[kind] = value
     if step.function in ("mv", "cp", "diff", "mkdir", "cd"):
@@ -135,21 +129,21 @@ def _shown(name: str, planned: object, value: Value, last: Mapping[str, Value], 
     phrase = PHRASES.get(name, PLAIN)
     if isinstance(planned, Ref) or (isinstance(planned, tuple) and planned):
         return phrase.back
-    kind = _KIND.get(name)
+    kind = KINDS.get(name)
     if kind is not None and shorten and last.get(kind) == value:
         return phrase.back
     return _literal(phrase.literal, value)
 
 
 def _opener(openers: Sequence[str], turn: int, turns: int, rng: Random) -> str:
-    first, final = rng.choice(_FIRST), rng.choice(_LAST)
+    first, final = rng.choice(SENTENCES["first"]), rng.choice(SENTENCES["last"])
     if turn == 0:
         return first
     return final if turn == turns - 1 else openers[turn % len(openers)]
 
 
 def _request(clauses: Sequence[str], goal: str, opener: str, rng: Random) -> str:
-    text = clauses[0] + "".join(rng.choice(_JOIN).format(clause) for clause in clauses[1:])
-    asked = rng.choice(_ASK).format(text)
+    text = clauses[0] + "".join(rng.choice(SENTENCES["join"]).format(clause) for clause in clauses[1:])
+    asked = rng.choice(SENTENCES["ask"]).format(text)
     begun = opener.endswith(".")
     return f"{opener.format(goal=goal)} {asked[0].upper() if begun else asked[0]}{asked[1:]}"
