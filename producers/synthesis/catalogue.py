@@ -1,10 +1,9 @@
-"""What the rules backend knows of a function: how to ask for it, with which arguments, and what it changes.
+"""The planner's sketch of the simulators: the initial state as a mutable copy that effects keep up to date.
 
-`Sketch` is the planner's sketch of the simulators: the initial state as a mutable copy that effects keep up to date. It
-only has to be right often enough, since every plan is executed before it counts.
+It only has to be right often enough, since every plan is executed before it counts.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -41,41 +40,3 @@ class Sketch:
 
 Sampler = Callable[[Sketch, Random], Arguments | None]
 Effect = Callable[[Sketch, Arguments], None]
-Wording = Callable[[Arguments], tuple[str, ...]]
-
-
-def _nothing(world: Sketch, arguments: Arguments) -> None:
-    del world, arguments
-
-
-def no_arguments(world: Sketch, rng: Random) -> Arguments | None:
-    """For functions without parameters: asked for at most once in a turn."""
-    del world, rng
-    return {}
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    """clauses: imperative phrases with ``{parameter}`` slots, or what gives them. implied: parameters said in words.
-
-    vague: parameters that are left open in words of this function's own, each with the sentence that supplies it.
-    """
-
-    clauses: tuple[str, ...] | Wording
-    sample: Sampler = no_arguments
-    effect: Effect = _nothing
-    implied: frozenset[str] = frozenset()
-    vague: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-
-    def wordings(self, arguments: Arguments) -> tuple[str, ...]:
-        return self.clauses(arguments) if callable(self.clauses) else self.clauses
-
-
-@dataclass(frozen=True, slots=True)
-class Toolbox:
-    """The functions of one class, the sequences that belong together, and how its initial state may be varied."""
-
-    functions: Mapping[str, Function]
-    chains: tuple[tuple[str, ...], ...]
-    vary: Callable[[dict[str, Any], Random], None]
-    goals: tuple[str, ...]

@@ -88,7 +88,7 @@ def _ungrounded(request: JudgeRequest) -> str | None:
     for steps, calls in zip(request.execution.plan.turns, request.execution.calls, strict=True):
         heard = f"{heard} {next(texts, '')}"
         for step, text in zip(steps, calls, strict=True):
-            planned, implied = dict(step.arguments), function_of(step.function).implied
+            planned, implied = dict(step.arguments), function_of(step.function).table.implied
             for name, value in parse_call(text).kwargs:
                 reference = isinstance(planned[name], Ref) or (isinstance(planned[name], tuple) and planned[name])
                 if reference or name in implied or isinstance(value, bool | dict):

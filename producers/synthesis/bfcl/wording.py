@@ -50,7 +50,7 @@ def _slots(request: RewriteRequest) -> list[Slot]:
         for turn, steps in enumerate(plan.turns)
         for index, step in enumerate(steps)
         for name, value in step.arguments
-        if not step.refs() and _openings(step, name)[0] and name not in function_of(step.function).implied
+        if not step.refs() and _openings(step, name)[0] and name not in function_of(step.function).table.implied
         if not isinstance(value, Ref | dict)
     ]
 
@@ -69,7 +69,7 @@ def _gap(request: RewriteRequest, script: Script, slot: Slot) -> Gap | None:
 def _openings(step: Step, name: str) -> tuple[str, str]:
     """How an argument is left open, and the sentence that supplies it; empty where it cannot be."""
     phrase = PHRASES.get(name, PLAIN)
-    return function_of(step.function).vague.get(name, (phrase.vague, phrase.supply))
+    return function_of(step.function).table.vague.get(name, (phrase.vague, phrase.supply))
 
 
 def _quoted(name: str, value: object) -> str:
@@ -110,7 +110,7 @@ class _Writer:
 
 def _clause(step: Step, values: Mapping[str, Value], last: dict[str, Value], left: str | None, rng: Random) -> str:
     arguments = dict(step.arguments)
-    wording = rng.choice(function_of(step.function).wordings(arguments))
+    wording = rng.choice(function_of(step.function).table.clauses(arguments))
     shown = {}
     for name, value in values.items():
         shorten = rng.random() < _SHORTEN

@@ -21,11 +21,11 @@ def test_a_class_has_templates_for_all_its_functions(owner: str) -> None:
 def test_templates_speak_of_documented_parameters_only_and_name_no_function(owner: str) -> None:
     parameters = {tool.name: set(tool.parameters["properties"]) for tool in tools_of(owner)}
     for name, function in TOOLBOXES[owner].functions.items():
-        if callable(function.clauses):
-            continue
-        for clause in function.clauses:
-            assert set(re.findall(r"{(\w+)}", clause)) <= parameters[name], name
-            assert not list(leaked(re.sub(r"{\w+}", "it", clause), set(OWNERS))), clause
+        table = function.table
+        assert set(table.arguments) | table.implied | set(table.vague) | set(table.words) <= parameters[name], name
+        for clause in (*table.say, *(clause for case in table.cases for clause in case.say)):
+            assert set(re.findall(r"[{<](\w+)[}>]", clause)) <= parameters[name], name
+            assert not list(leaked(re.sub(r"[{<]\w+[}>]", "it", clause), set(OWNERS))), clause
 
 
 @pytest.mark.parametrize("owner", sorted(TOOLBOXES))
