@@ -33,6 +33,7 @@ from producers.synthesis.backend import (
 )
 from producers.synthesis.errors import StageError
 from producers.synthesis.execute import Patch, patch_of
+from producers.synthesis.judging import calls_fault, leaked, open_fault, opinion, repeats_fault, state_fault
 from producers.synthesis.plan import Argument, Plan, Ref, Step
 from schemas.rules import canonical_json
 from schemas.task import Category, TaskDefinition
@@ -90,33 +91,18 @@ class WorkbenchBackend:
         return found
 
     def leaks(self, definition: TaskDefinition) -> Sequence[str]:
-        said = {word for turn in definition.turns for text in turn.requests for word in text.split()}
-        return sorted(word for word in said if "_" in word or "(" in word)
+        return sorted({word for turn in definition.turns for text in turn.requests for word in leaked(text)})
 
     def judge(self, request: JudgeRequest) -> Sequence[Opinion]:
-        texts = [text for turn in request.definition.turns for text in turn.requests]
-        strange = sorted({piece for text in texts for piece in split(text)} - _VOCABULARY)
-        made = tuple(turn.ground_truth for turn in request.definition.turns if turn.ground_truth)
-        size = request.definition.turns_total
+        pieces = {piece for turn in request.definition.turns for text in turn.requests for piece in split(text)}
+        strange = " ".join(sorted(pieces - _VOCABULARY))[:80]
         return (
-            Opinion(Criterion.MATCHES, made == request.execution.calls, "the calls are not those executed"),
-            Opinion(
-                Criterion.CONSISTENT,
-                request.definition.initial_state == request.execution.plan.initial_state,
-                "the initial state is not the one the plan ran in",
-            ),
-            Opinion(Criterion.COHERENT, len(set(texts)) == len(texts), "two turns ask the same in the same words"),
-            Opinion(Criterion.NATURAL, not strange, f"words outside the vocabulary: {' '.join(strange)[:80]}"),
-            Opinion(Criterion.AMBIGUITY, _answered(request.definition) and size >= 1, "an open request stays open"),
+            opinion(Criterion.MATCHES, calls_fault(request)),
+            opinion(Criterion.CONSISTENT, state_fault(request)),
+            opinion(Criterion.COHERENT, repeats_fault(request)),
+            opinion(Criterion.NATURAL, f"words outside the vocabulary: {strange}" if strange else None),
+            opinion(Criterion.AMBIGUITY, open_fault(request)),
         )
-
-
-def _answered(definition: TaskDefinition) -> bool:
-    turns = definition.turns
-    return all(
-        turn.ground_truth or (after is not None and after.ground_truth)
-        for turn, after in zip(turns, (*turns[1:], None), strict=True)
-    )
 
 
 def _stream(request: RewriteRequest, turn: int) -> Random:

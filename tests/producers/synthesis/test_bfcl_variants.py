@@ -6,8 +6,8 @@ from functools import cache
 from producers.environments.bfcl import BfclSource
 from producers.environments.calls import parse_call
 from producers.environments.judge import score
-from producers.synthesis.bfcl.backend import leaked
 from producers.synthesis.bfcl.toolboxes import TOOLBOXES
+from producers.synthesis.judging import leaked
 from producers.synthesis.pipeline import SeedTask, SynthesisOutcome, synthesise
 from producers.synthesis.rules_backend import RulesBackend
 from schemas.rules import SynthesisRules
