@@ -6,17 +6,17 @@ language also speaks, so only code-like words count as leaks.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 
-from producers.environments.calls import Call, parse_call
+from producers.environments.calls import parse_call
 from producers.environments.workbench.dial import NORMAL
-from producers.environments.workbench.entities import Kind, Value
-from producers.environments.workbench.flow import fits, flows, result_kind, value_of
+from producers.environments.workbench.entities import Value
+from producers.environments.workbench.flow import fits, flows
 from producers.environments.workbench.generate import split_of
 from producers.environments.workbench.language import split
 from producers.environments.workbench.phrases import can_stay_open, fill_in, request_for
-from producers.environments.workbench.sample import draw_call
+from producers.environments.workbench.sample import CallDrawer
 from producers.environments.workbench.scene import draw_state
 from producers.environments.workbench.tools import TOOLS, ToolSpec, tools_of
 from producers.environments.workbench.vocabulary import words
@@ -55,7 +55,7 @@ class WorkbenchBackend:
         rng = Random(request.seed)
         task = request.task
         state = _state(task, request.category, rng)
-        planner = _VariantPlanner(World.parse(task.classes, state), task.classes, request.blocked, rng)
+        planner = _VariantPlanner(CallDrawer(World.parse(task.classes, state), rng), task.classes, request.blocked, rng)
         turns = tuple(planner.turn(shape) for shape in _shapes(task))
         return Plan("workbench", task.classes, state, request.category, "", turns)
 
@@ -157,22 +157,19 @@ def _shapes(task: TaskDefinition) -> list[list[_CallShape]]:
 
 @dataclass(slots=True)
 class _VariantPlanner:
-    """Draws calls one after the other in a live world. latest: per kind, the step and value of its last result."""
+    """Plans the turns of one variant."""
 
-    world: World
+    drawer: CallDrawer
     classes: tuple[str, ...]
     blocked: frozenset[str]
     rng: Random
-    latest: dict[Kind, tuple[int, Value]] = field(default_factory=dict)
-    seen: set[str] = field(default_factory=set)
-    steps: int = 0
 
     def turn(self, shapes: Sequence[_CallShape]) -> tuple[Step, ...]:
         return tuple(self._step(shape) for shape in shapes)
 
     def _step(self, shape: _CallShape) -> Step:
         for _ in range(_TRIES):
-            step = self._fed(shape) if shape.fed and self.latest else None
+            step = self._fed(shape) if shape.fed and self.drawer.latest else None
             step = step or self._free(shape)
             if step is not None:
                 return step
@@ -191,7 +188,7 @@ class _VariantPlanner:
     def _fed(self, shape: _CallShape) -> Step | None:
         options = [
             (spec, parameter.name, source, value)
-            for kind, (source, value) in self.latest.items()
+            for kind, (source, _, value) in self.drawer.latest.items()
             for spec in self._specs(shape)
             for parameter in spec.parameters
             if fits(parameter, kind)
@@ -202,20 +199,8 @@ class _VariantPlanner:
         return self._run(spec, {name: value}, {name: Ref(source, ())})
 
     def _run(self, spec: ToolSpec, fixed: dict[str, Value], refs: dict[str, Ref]) -> Step | None:
-        call = draw_call(self.world, spec, self.rng, fixed)
-        if call is None or call.text() in self.seen:
+        call = self.drawer.attempt(spec, fixed)
+        if call is None:
             return None
-        result = self.world.run(call)
-        if not result.ok:
-            return None
-        self.seen.add(call.text())
-        return self._note(call, result.text, refs)
-
-    def _note(self, call: Call, text: str, refs: dict[str, Ref]) -> Step:
-        kind = result_kind(call, text)
-        if kind is not None:
-            self.latest.pop(kind, None)
-            self.latest[kind] = (self.steps, value_of(text))
-        self.steps += 1
         arguments: list[tuple[str, Argument]] = [(name, refs.get(name, value)) for name, value in call.kwargs]
         return Step(call.name, tuple(arguments))
