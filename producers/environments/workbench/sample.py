@@ -50,12 +50,12 @@ class CallDrawer:
         return call
 
 
-def draw_call(world: World, spec: ToolSpec, rng: Random, fixed: Mapping[str, Value] | None = None) -> Call | None:
+def draw_call(world: World, spec: ToolSpec, rng: Random, fixed: Mapping[str, Value]) -> Call | None:
     """A call of this tool with the `fixed` arguments and drawn others; None where no name qualifies.
 
     The call's names satisfy the parameters' presence; the rest (funds, no change) shows when it is run.
     """
-    arguments = dict(fixed or {})
+    arguments = dict(fixed)
     for parameter in spec.parameters:
         if parameter.name in arguments:
             continue

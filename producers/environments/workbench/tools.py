@@ -5,11 +5,12 @@ from the closed lists, and lets a result of kind K feed a later parameter of kin
 feed; one that returns None changes the state and answers "done".
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+
+from pydantic import model_validator
 
 from producers.environments.calls import Call
 from producers.environments.errors import CallError
@@ -38,19 +39,25 @@ class Parameter(Record):
     feeds: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ToolSpec:
-    """One tool."""
+class ToolEntry(Record):
+    """A tool of the table."""
 
     name: str
     domain: str
     """the simulator's class name"""
     description: str
-    parameters: tuple[Parameter, ...]
-    returns: Kind | None
+    takes: tuple[str, ...]
+    """parameters by their names in the table"""
+    returns: Kind | None = None
     """the kind a look-up yields; TEXT: whatever is written in the file; LISTING: several values; None: a change"""
     say: tuple[str, ...]
     """requests for it"""
+
+
+class ToolSpec(ToolEntry):
+    """One tool with its parameters in declared order."""
+
+    parameters: tuple[Parameter, ...]
 
     @property
     def reads(self) -> bool:
@@ -113,38 +120,32 @@ BIND_ERRORS = (
 
 
 class Phrases(Record):
+    """Words around requests: between two of one turn, to supply an argument, and to leave one of a kind open."""
+
     joiners: tuple[str, ...]
     fill_ins: tuple[str, ...]
     open: Mapping[Kind, str]
 
 
-class _Tool(Record):
-    name: str
-    domain: str
-    description: str
-    takes: tuple[str, ...]
-    returns: Kind | None = None
-    say: tuple[str, ...]
-
-
 class _Tools(Record):
     parameters: Mapping[str, Parameter]
-    tools: tuple[_Tool, ...]
+    tools: tuple[ToolEntry, ...]
     phrases: Phrases
+
+    def specs(self) -> Iterator[ToolSpec]:
+        for tool in self.tools:
+            yield ToolSpec(**dict(tool), parameters=tuple(self.parameters[name] for name in tool.takes))
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        unknown = sorted({name for tool in self.tools for name in tool.takes} - set(self.parameters))
+        if unknown:
+            raise ValueError(f"there is no parameter {', '.join(unknown)}")
+        return self
 
 
 _TABLE = load(Path(__file__).with_name("tools.toml"), _Tools)
-_SPECS = tuple(
-    ToolSpec(
-        tool.name,
-        tool.domain,
-        tool.description,
-        tuple(_TABLE.parameters[name] for name in tool.takes),
-        tool.returns,
-        tool.say,
-    )
-    for tool in _TABLE.tools
-)
+_SPECS = tuple(_TABLE.specs())
 PHRASES = _TABLE.phrases
 TOOLS: Mapping[str, ToolSpec] = {spec.name: spec for spec in _SPECS}
 

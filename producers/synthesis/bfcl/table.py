@@ -9,7 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Self
+
+from pydantic import model_validator
 
 from producers.environments.errors import TableError
 from producers.environments.jsonlines import Record
@@ -40,6 +42,12 @@ class Draw(Record):
     """the same for a whole number as float"""
     text: str = ""
     """a text whose `{}` is the `whole` number"""
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        if isinstance(self.choice, str) and self.choice not in LISTS:
+            raise ValueError(f"there is no list {self.choice!r}")
+        return self
 
     def options(self) -> Sequence[Scalar]:
         return LISTS[self.choice] if isinstance(self.choice, str) else self.choice
@@ -137,13 +145,7 @@ class Toolbox:
 
 def read_class(name: str) -> ClassTable:
     """The table of that name. Raises TableError."""
-    path = Path(__file__).with_name(f"{name}.toml")
-    table = load(path, ClassTable)
-    for function, entry in table.functions.items():
-        for parameter, draw in entry.arguments.items():
-            if isinstance(draw, Draw) and isinstance(draw.choice, str) and draw.choice not in LISTS:
-                raise TableError(f"{path}: functions.{function}.arguments.{parameter}: no list {draw.choice!r}")
-    return table
+    return load(Path(__file__).with_name(f"{name}.toml"), ClassTable)
 
 
 def toolbox(

@@ -54,3 +54,8 @@ def test_an_argument_whose_source_has_no_code_is_refused() -> None:
     calls = {"open": FunctionTable(say=("open it",), arguments={"door": "nearest", "wide": Draw(value=True)})}
     with pytest.raises(TableError, match=r"open\.arguments\.door: the class has no source 'nearest'"):
         toolbox(ClassTable(goals=(), chains=(), functions=calls))
+
+
+def test_a_list_that_no_table_holds_is_refused() -> None:
+    with pytest.raises(ValueError, match="there is no list 'colours'"):
+        Draw(choice="colours")
