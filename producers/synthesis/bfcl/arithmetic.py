@@ -2,8 +2,8 @@
 
 from random import Random
 
+from producers.synthesis.bfcl.sketch import Arguments, Sampler, Sketch
 from producers.synthesis.bfcl.table import read_class, toolbox
-from producers.synthesis.catalogue import Arguments, Sampler, Sketch
 from producers.synthesis.plan import Argument, Ref
 
 OWNER = "MathAPI"

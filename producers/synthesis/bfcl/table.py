@@ -16,8 +16,8 @@ from pydantic import model_validator
 from producers.environments.errors import TableError
 from producers.environments.jsonlines import Record
 from producers.environments.tables import load
+from producers.synthesis.bfcl.sketch import Arguments, Effect, Sampler, Sketch
 from producers.synthesis.bfcl.words import LISTS
-from producers.synthesis.catalogue import Arguments, Effect, Sampler, Sketch
 from producers.synthesis.plan import Argument
 
 Scalar = bool | int | float | str
@@ -101,6 +101,8 @@ class FunctionTable(Record):
     """parameters left open in words of this function's own, each with the sentence that supplies it"""
     notes: Mapping[str, str] = {}
     """what the sketch notes of a call: name to parameter"""
+    forgets: str = ""
+    """the kind of thing that a later request cannot call "that" by what was said before this one"""
 
     def clauses(self, arguments: Arguments) -> tuple[str, ...]:
         say = next((case.say for case in self.cases if case.fits(arguments)), self.say)

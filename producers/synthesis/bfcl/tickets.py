@@ -3,9 +3,9 @@
 from random import Random
 from typing import Any
 
+from producers.synthesis.bfcl.sketch import Sketch
 from producers.synthesis.bfcl.table import read_class, toolbox
 from producers.synthesis.bfcl.words import LISTS
-from producers.synthesis.catalogue import Sketch
 from producers.synthesis.plan import Argument
 
 OWNER = "TicketAPI"

@@ -3,8 +3,8 @@
 from random import Random
 from typing import Any
 
+from producers.synthesis.bfcl.sketch import Arguments, Sketch
 from producers.synthesis.bfcl.table import read_class, toolbox
-from producers.synthesis.catalogue import Arguments, Sketch
 from producers.synthesis.plan import Argument
 
 OWNER = "TravelAPI"

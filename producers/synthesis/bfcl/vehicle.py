@@ -2,9 +2,9 @@
 
 from random import Random
 
+from producers.synthesis.bfcl.sketch import Arguments, Sketch
 from producers.synthesis.bfcl.table import read_class, toolbox
 from producers.synthesis.bfcl.words import LISTS
-from producers.synthesis.catalogue import Arguments, Sketch
 from producers.synthesis.plan import Argument, Ref
 
 OWNER = "VehicleControlAPI"

@@ -6,7 +6,6 @@ changes nothing else.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from random import Random
 
 from producers.environments.calls import Value, parse_call
@@ -20,17 +19,12 @@ _SHORTEN = 0.35
 
 def write(request: RewriteRequest) -> Script:
     """The user's side of the plan."""
-    return Script(_Writer(request).requests(None))
+    return Script(_requests(request, None))
 
 
 def gaps(request: RewriteRequest, script: Script) -> Sequence[Gap]:
     """Arguments that may stay open: named once, nowhere before and not again in the same request."""
-    found = []
-    for slot in _slots(request):
-        gap = _gap(request, script, slot)
-        if gap is not None:
-            found.append(gap)
-    return found
+    return [gap for slot in _slots(request) if (gap := _gap(request, script, slot)) is not None]
 
 
 def spoken(value: Value) -> str:
@@ -59,7 +53,7 @@ def _gap(request: RewriteRequest, script: Script, slot: Slot) -> Gap | None:
     turn, index, name = slot
     step = request.execution.plan.turns[turn][index]
     value = spoken(step.argument(name))  # type: ignore[arg-type]
-    opened = _Writer(request).requests(slot)[turn]
+    opened = _requests(request, slot)[turn]
     earlier = " ".join((*script.requests[:turn], opened))
     if opened == script.requests[turn] or value in earlier:
         return None
@@ -85,32 +79,28 @@ def _literal(form: str, value: Value) -> str:
     return form.format(spoken(value)) if quotes else spoken(value)
 
 
-@dataclass(slots=True)
-class _Writer:
-    """Walks the plan once. `last`: per kind of thing, the value spoken of last."""
-
-    request: RewriteRequest
-
-    def requests(self, open_slot: Slot | None) -> tuple[str, ...]:
-        plan, calls = self.request.execution.plan, self.request.execution.calls
-        rng = Random(f"{self.request.seed} {self.request.refinement}")
-        last: dict[str, Value] = {}
-        made = []
-        openers = rng.sample(SENTENCES["next"], len(SENTENCES["next"]))
-        for turn, steps in enumerate(plan.turns):
-            clauses = []
-            for index, step in enumerate(steps):
-                values = dict(parse_call(calls[turn][index]).kwargs)
-                left = open_slot[2] if open_slot is not None and open_slot[:2] == (turn, index) else None
-                clauses.append(_clause(step, values, last, left, rng))
-            opener = _opener(openers, turn, len(plan.turns), rng)
-            made.append(_request(clauses, plan.goal, opener, rng))
-        return tuple(made)
+def _requests(request: RewriteRequest, open_slot: Slot | None) -> tuple[str, ...]:
+    """Walks the plan once; `last` holds the value spoken of last, per kind of thing."""
+    plan, calls = request.execution.plan, request.execution.calls
+    rng = Random(f"{request.seed} {request.refinement}")
+    last: dict[str, Value] = {}
+    made = []
+    openers = rng.sample(SENTENCES["next"], len(SENTENCES["next"]))
+    for turn, steps in enumerate(plan.turns):
+        clauses = []
+        for index, step in enumerate(steps):
+            values = dict(parse_call(calls[turn][index]).kwargs)
+            left = open_slot[2] if open_slot is not None and open_slot[:2] == (turn, index) else None
+            clauses.append(_clause(step, values, last, left, rng))
+        opener = _opener(openers, turn, len(plan.turns), rng)
+        made.append(_request(clauses, plan.goal, opener, rng))
+    return tuple(made)
 
 
 def _clause(step: Step, values: Mapping[str, Value], last: dict[str, Value], left: str | None, rng: Random) -> str:
     arguments = dict(step.arguments)
-    wording = rng.choice(function_of(step.function).table.clauses(arguments))
+    table = function_of(step.function).table
+    wording = rng.choice(table.clauses(arguments))
     shown = {}
     for name, value in values.items():
         shorten = rng.random() < _SHORTEN
@@ -120,8 +110,7 @@ def _clause(step: Step, values: Mapping[str, Value], last: dict[str, Value], lef
         kind = KINDS.get(name)
         if kind is not None:
             last[kind] = value
-    if step.function in ("mv", "cp", "diff", "mkdir", "cd"):
-        last.pop("file", None)
+    last.pop(table.forgets, None)
     return wording.format_map(shown)
 
 
