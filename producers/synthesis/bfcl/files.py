@@ -59,7 +59,6 @@ def _new_folder(world: Sketch, rng: Random) -> Argument:
 
 def _mkdir_effect(world: Sketch, arguments: Arguments) -> None:
     _here(world)[str(arguments["dir_name"])] = {"type": "directory", "contents": {}}
-    world.notes["folder"] = arguments["dir_name"]
 
 
 def _empty_folder(world: Sketch, rng: Random) -> Argument:
@@ -72,7 +71,6 @@ def _empty_folder(world: Sketch, rng: Random) -> Argument:
 
 def _touch_effect(world: Sketch, arguments: Arguments) -> None:
     _here(world)[str(arguments["file_name"])] = {"type": "file", "content": ""}
-    world.notes["file"] = arguments["file_name"]
 
 
 def _echo(world: Sketch, rng: Random) -> Arguments | None:
@@ -90,7 +88,6 @@ def _echo(world: Sketch, rng: Random) -> Arguments | None:
 
 def _echo_effect(world: Sketch, arguments: Arguments) -> None:
     _here(world)[str(arguments["file_name"])]["content"] = str(arguments["content"])
-    world.notes["file"] = arguments["file_name"]
 
 
 def _grep(world: Sketch, rng: Random) -> Arguments | None:

@@ -36,9 +36,9 @@ class Draw(Record):
     """only what no planned call of this function has for this argument"""
     some: tuple[int, int] | None = None
     """fewest and most of `choice` to draw"""
-    whole: tuple[int, ...] = ()
+    whole: tuple[int, int] | tuple[int, int, int] | None = None
     """least and most of a whole number; with a step as third, least and the end, which is not drawn"""
-    real: tuple[int, ...] = ()
+    real: tuple[int, int] | tuple[int, int, int] | None = None
     """the same for a whole number as float"""
     text: str = ""
     """a text whose `{}` is the `whole` number"""
@@ -47,6 +47,8 @@ class Draw(Record):
     def _known(self) -> Self:
         if isinstance(self.choice, str) and self.choice not in LISTS:
             raise ValueError(f"there is no list {self.choice!r}")
+        if self.value is None and not (self.choice or self.whole or self.real):
+            raise ValueError("there is nothing to draw from")
         return self
 
     def options(self) -> Sequence[Scalar]:
@@ -157,7 +159,10 @@ def toolbox(
     samplers: Mapping[str, Sampler] | None = None,
     effects: Mapping[str, Effect] | None = None,
 ) -> Toolbox:
-    """The functions of a table with their code. samplers, effects: by function. vary: before `state` is drawn."""
+    """The functions of a table with their code. samplers, effects: by function. vary: before `state` is drawn.
+
+    Raises TableError where one names what the other lacks.
+    """
     samplers, effects, sources = samplers or {}, effects or {}, sources or {}
 
     def vary_state(config: dict[str, Any], rng: Random) -> None:
@@ -165,8 +170,11 @@ def toolbox(
             vary(config, rng)
         config.update((name, draw.draw(rng)) for name, draw in table.state.items())
 
+    strange = sorted({*samplers, *effects} - set(table.functions))
+    if strange:
+        raise TableError(f"there is code for {', '.join(strange)}, which the class's table does not hold")
     functions = {
-        name: Function(entry, samplers.get(name) or _sampler(name, entry, sources), effects.get(name) or _notes(entry))
+        name: Function(entry, samplers.get(name) or _sampler(name, entry, sources), _effect(entry, effects.get(name)))
         for name, entry in table.functions.items()
     }
     return Toolbox(functions, tuple(tuple(chain.split()) for chain in table.chains), vary_state, table.goals)
@@ -196,9 +204,11 @@ def _sampler(name: str, entry: FunctionTable, sources: Mapping[str, Source]) -> 
     return sample
 
 
-def _notes(entry: FunctionTable) -> Effect:
+def _effect(entry: FunctionTable, code: Effect | None) -> Effect:
     def effect(world: Sketch, arguments: Arguments) -> None:
         world.notes.update((note, arguments[parameter]) for note, parameter in entry.notes.items())
+        if code is not None:
+            code(world, arguments)
 
     return effect
 

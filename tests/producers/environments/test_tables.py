@@ -50,12 +50,16 @@ def test_a_missing_table_is_named(tmp_path: Path) -> None:
         load(tmp_path / "none.toml", Colours)
 
 
-def test_an_argument_whose_source_has_no_code_is_refused() -> None:
+def test_a_table_and_its_code_name_the_same_things() -> None:
     calls = {"open": FunctionTable(say=("open it",), arguments={"door": "nearest", "wide": Draw(value=True)})}
     with pytest.raises(TableError, match=r"open\.arguments\.door: the class has no source 'nearest'"):
         toolbox(ClassTable(goals=(), chains=(), functions=calls))
+    with pytest.raises(TableError, match="there is code for close, which the class's table does not hold"):
+        toolbox(ClassTable(goals=(), chains=(), functions={}), effects={"close": lambda *_: None})
 
 
-def test_a_list_that_no_table_holds_is_refused() -> None:
+def test_a_draw_needs_values_and_a_list_that_exists() -> None:
     with pytest.raises(ValueError, match="there is no list 'colours'"):
         Draw(choice="colours")
+    with pytest.raises(ValueError, match="there is nothing to draw from"):
+        Draw(unused=True)
