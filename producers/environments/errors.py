@@ -11,3 +11,7 @@ class CallError(ValueError):
 
 class TaskSourceError(ValueError):
     """A source, split, task or task file that cannot be read as one: a user's error."""
+
+
+class TableError(ValueError):
+    """A table of the package that cannot be read as one: a fault of the package, never of a user."""

@@ -48,11 +48,16 @@ def broken(path: Path, number: int, reason: str) -> TaskSourceError:
     return TaskSourceError(f"{path} line {number}: {reason}")
 
 
+def flaw(error: ValidationError) -> str:
+    """The first flaw of a record, with its place where it has one."""
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    place = ".".join(str(part) for part in first["loc"])[:80]
+    reason = first["msg"].splitlines()[0][:200]
+    return f"{place}: {reason}" if place else reason
+
+
 def _record(path: Path, number: int, line: bytes, kind: type[R]) -> R:
     try:
         return kind.model_validate_json(line)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        place = ".".join(str(part) for part in first["loc"])[:80]
-        reason = first["msg"].splitlines()[0][:200]
-        raise broken(path, number, f"{place}: {reason}" if place else reason) from None
+        raise broken(path, number, flaw(error)) from None

@@ -1,9 +1,6 @@
 """Task definitions in files: one JSON object a line, the fields of `TaskDefinition`, read strictly."""
 
 import json
-import os
-from collections.abc import Iterable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +10,6 @@ from producers.environments.calls import parse_call
 from producers.environments.errors import CallError, TaskSourceError
 from producers.environments.jsonlines import Record, broken, read_records
 from producers.environments.sources import SOURCES
-from schemas.rules import canonical_json
 from schemas.task import TaskDefinition, Turn
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -62,16 +58,6 @@ def read_tasks(path: Path) -> tuple[TaskDefinition, ...]:
     if not tasks:
         raise TaskSourceError(f"{path} holds no task")
     return tuple(tasks.values())
-
-
-def write_tasks(path: Path, tasks: Iterable[TaskDefinition]) -> None:
-    """Writes tasks one a line; the file appears whole or not at all."""
-    partial = path.with_name(f"{path.name}.partial")
-    with partial.open("w", encoding="ascii") as file:
-        file.writelines(canonical_json(asdict(task)) + "\n" for task in tasks)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
 
 
 def _flaw(task: TaskDefinition) -> str:

@@ -4,19 +4,19 @@ A gate is a fact about the task that can be checked: it re-executes in a fresh s
 what its calls need, stays within the paper's sizes, gives no names away, has its seed's structure and is new.
 """
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 
 from producers.environments.calls import Call, Value, parse_call
-from producers.environments.errors import CallError
-from producers.environments.port import Environment, TaskSource
+from producers.environments.errors import CallError, EnvironmentFault
+from producers.environments.port import CallResult, TaskSource
 from producers.synthesis.backend import Backend, JudgeRequest
 from producers.synthesis.errors import FAULTS
 from producers.synthesis.profile import Profile, distance, parsed, profile
 from schemas.identity import content_digest
-from schemas.task import TaskDefinition, Turn
+from schemas.task import TaskDefinition
 
 STRING_LIMIT = 200
 LIST_LIMIT = 5
@@ -54,11 +54,7 @@ class Critic:
 
     def fault(self, definition: TaskDefinition) -> GateFault | None:
         """The first gate that does not open, or None."""
-        for gate, check in self._gates():
-            reason = check(definition)
-            if reason is not None:
-                return GateFault(gate, reason)
-        return None
+        return next((GateFault(gate, reason) for gate, reason in self._gates(definition) if reason), None)
 
     def complaint(self, request: JudgeRequest) -> str | None:
         """What the judge objects to, one sentence, or None."""
@@ -67,24 +63,21 @@ class Critic:
                 return f"{opinion.criterion.value}: {opinion.reason}"
         return None
 
-    def _gates(self) -> Sequence[tuple[Gate, Callable[[TaskDefinition], str | None]]]:
-        return (
-            (Gate.REQUESTS, requests_fault),
-            (Gate.LIMITS, limits_fault),
-            (Gate.LEAKS, self._leaks),
-            (Gate.AVAILABILITY, lambda definition: availability_fault(definition, self.source)),
-            (Gate.REPLAY, lambda definition: replay_fault(definition, self.source)),
-            (Gate.PROFILE, self._profile),
-            (Gate.DUPLICATE, lambda definition: duplicate_fault(definition, self.known)),
-        )
+    def _gates(self, definition: TaskDefinition) -> Iterator[tuple[Gate, str | None]]:
+        yield Gate.REQUESTS, requests_fault(definition)
+        yield Gate.LIMITS, limits_fault(definition)
+        yield Gate.LEAKS, self._leaks(definition)
+        played, broken = play(definition, self.source)
+        yield Gate.AVAILABILITY, availability_fault(definition, played) or broken
+        yield Gate.REPLAY, replay_fault(definition, played)
+        calls = calls_of([turn.ground_truth for turn in definition.turns])
+        found = _profile(calls, played, self.seed.category)
+        yield Gate.PROFILE, structure_fault(distance(self.seed, found), self.bound)
+        yield Gate.DUPLICATE, duplicate_fault(definition, self.known)
 
     def _leaks(self, definition: TaskDefinition) -> str | None:
         words = self.backend.leaks(definition)
         return f"a request gives names away: {', '.join(words)[:80]}" if words else None
-
-    def _profile(self, definition: TaskDefinition) -> str | None:
-        found = distance(self.seed, profile_of(definition, self.source, self.seed.category))
-        return structure_fault(found, self.bound)
 
 
 def requests_fault(definition: TaskDefinition) -> str | None:
@@ -111,38 +104,45 @@ def limits_fault(definition: TaskDefinition) -> str | None:
     return None
 
 
-def availability_fault(definition: TaskDefinition, source: TaskSource) -> str | None:
+@dataclass(frozen=True, slots=True)
+class PlayedTurn:
+    """A turn whose ground truth was called. passed: its judge's verdict, None where the judge gave none."""
+
+    offered: frozenset[str]
+    results: tuple[CallResult, ...]
+    passed: bool | None = None
+
+
+def play(definition: TaskDefinition, source: TaskSource) -> tuple[list[PlayedTurn], str]:
+    """The ground truth in a fresh environment: the turns as far as they ran, and why they went no further."""
+    turns: list[PlayedTurn] = []
+    try:
+        environment = source.reset(definition)
+        for turn in definition.turns:
+            offered = frozenset(tool.name for tool in environment.tools())
+            turns.append(PlayedTurn(offered, tuple(environment.call(text) for text in turn.ground_truth)))
+            turns[-1] = replace(turns[-1], passed=environment.judge())
+    except FAULTS as error:
+        return turns, str(error)
+    return turns, ""
+
+
+def availability_fault(definition: TaskDefinition, played: Sequence[PlayedTurn]) -> str | None:
     """Every ground-truth call names a tool that its turn offers."""
-    environment = _reset(definition, source)
-    if isinstance(environment, str):
-        return environment
-    for number, turn in enumerate(definition.turns):
-        offered = {tool.name for tool in environment.tools()}
+    for number, (turn, run) in enumerate(zip(definition.turns, played, strict=False)):
         for text in turn.ground_truth:
-            if parse_call(text).name not in offered:
+            if parse_call(text).name not in run.offered:
                 return f"turn {number} calls {parse_call(text).name}, which it does not offer"
-            environment.call(text)
-        try:
-            environment.judge()
-        except FAULTS as error:
-            return str(error)
     return None
 
 
-def replay_fault(definition: TaskDefinition, source: TaskSource) -> str | None:
-    """The ground truth passes its own judge, turn by turn, in a fresh environment, and no call of it fails."""
-    environment = _reset(definition, source)
-    if isinstance(environment, str):
-        return environment
-    for number, turn in enumerate(definition.turns):
-        for text in turn.ground_truth:
-            if not environment.call(text).ok:
+def replay_fault(definition: TaskDefinition, played: Sequence[PlayedTurn]) -> str | None:
+    """The ground truth passes its own judge, turn by turn, and no call of it fails."""
+    for number, (turn, run) in enumerate(zip(definition.turns, played, strict=False)):
+        for text, result in zip(turn.ground_truth, run.results, strict=True):
+            if not result.ok:
                 return f"turn {number}: {parse_call(text).name} fails"
-        try:
-            passed = environment.judge()
-        except FAULTS as error:
-            return str(error)
-        if not passed:
+        if not run.passed:
             return f"turn {number} does not pass its own judge"
     return None
 
@@ -159,28 +159,20 @@ def duplicate_fault(definition: TaskDefinition, known: Collection[str]) -> str |
 
 def profile_of(definition: TaskDefinition, source: TaskSource, category: str) -> Profile:
     """Φ of a task by running its ground truth. Raises one of `FAULTS` for one that does not run."""
-    calls = [[parse_call(text) for text in turn.ground_truth] for turn in definition.turns]
-    environment = source.reset(definition)
-    results = [parsed(result) for turn in definition.turns for result in _played(environment, turn)]
-    return profile(calls, results, category)
+    calls = calls_of([turn.ground_truth for turn in definition.turns])
+    played, broken = play(definition, source)
+    if broken:
+        raise EnvironmentFault(broken)
+    return _profile(calls, played, category)
+
+
+def _profile(calls: Sequence[Sequence[Call]], played: Sequence[PlayedTurn], category: str) -> Profile:
+    return profile(calls, [parsed(result.text) for run in played for result in run.results], category)
 
 
 def calls_of(turns: Sequence[Sequence[str]]) -> list[list[Call]]:
     """Parsed calls, turn by turn."""
     return [[parse_call(text) for text in turn] for turn in turns]
-
-
-def _played(environment: Environment, turn: Turn) -> list[str]:
-    results = [environment.call(text).text for text in turn.ground_truth]
-    environment.judge()
-    return results
-
-
-def _reset(definition: TaskDefinition, source: TaskSource) -> Environment | str:
-    try:
-        return source.reset(definition)
-    except FAULTS as error:
-        return str(error)
 
 
 def _oversized(value: Value) -> bool:

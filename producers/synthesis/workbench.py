@@ -6,17 +6,17 @@ language also speaks, so only code-like words count as leaks.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 
-from producers.environments.calls import Call, parse_call
+from producers.environments.calls import parse_call
 from producers.environments.workbench.dial import NORMAL
-from producers.environments.workbench.entities import Kind, Value
-from producers.environments.workbench.flow import fits, flows, result_kind, value_of
+from producers.environments.workbench.entities import Value
+from producers.environments.workbench.flow import fits, flows
 from producers.environments.workbench.generate import split_of
 from producers.environments.workbench.language import split
 from producers.environments.workbench.phrases import can_stay_open, fill_in, request_for
-from producers.environments.workbench.sample import draw_call
+from producers.environments.workbench.sample import CallDrawer
 from producers.environments.workbench.scene import draw_state
 from producers.environments.workbench.tools import TOOLS, ToolSpec, tools_of
 from producers.environments.workbench.vocabulary import words
@@ -33,6 +33,7 @@ from producers.synthesis.backend import (
 )
 from producers.synthesis.errors import StageError
 from producers.synthesis.execute import Patch, patch_of
+from producers.synthesis.judging import calls_fault, leaked, open_fault, opinion, repeats_fault, state_fault
 from producers.synthesis.plan import Argument, Plan, Ref, Step
 from schemas.rules import canonical_json
 from schemas.task import Category, TaskDefinition
@@ -54,7 +55,7 @@ class WorkbenchBackend:
         rng = Random(request.seed)
         task = request.task
         state = _state(task, request.category, rng)
-        planner = _VariantPlanner(World.parse(task.classes, state), task.classes, request.blocked, rng)
+        planner = _VariantPlanner(CallDrawer(World.parse(task.classes, state), rng), task.classes, request.blocked, rng)
         turns = tuple(planner.turn(shape) for shape in _shapes(task))
         return Plan("workbench", task.classes, state, request.category, "", turns)
 
@@ -90,33 +91,18 @@ class WorkbenchBackend:
         return found
 
     def leaks(self, definition: TaskDefinition) -> Sequence[str]:
-        said = {word for turn in definition.turns for text in turn.requests for word in text.split()}
-        return sorted(word for word in said if "_" in word or "(" in word)
+        return sorted({word for turn in definition.turns for text in turn.requests for word in leaked(text)})
 
     def judge(self, request: JudgeRequest) -> Sequence[Opinion]:
-        texts = [text for turn in request.definition.turns for text in turn.requests]
-        strange = sorted({piece for text in texts for piece in split(text)} - _VOCABULARY)
-        made = tuple(turn.ground_truth for turn in request.definition.turns if turn.ground_truth)
-        size = request.definition.turns_total
+        pieces = {piece for turn in request.definition.turns for text in turn.requests for piece in split(text)}
+        strange = " ".join(sorted(pieces - _VOCABULARY))[:80]
         return (
-            Opinion(Criterion.MATCHES, made == request.execution.calls, "the calls are not those executed"),
-            Opinion(
-                Criterion.CONSISTENT,
-                request.definition.initial_state == request.execution.plan.initial_state,
-                "the initial state is not the one the plan ran in",
-            ),
-            Opinion(Criterion.COHERENT, len(set(texts)) == len(texts), "two turns ask the same in the same words"),
-            Opinion(Criterion.NATURAL, not strange, f"words outside the vocabulary: {' '.join(strange)[:80]}"),
-            Opinion(Criterion.AMBIGUITY, _answered(request.definition) and size >= 1, "an open request stays open"),
+            opinion(Criterion.MATCHES, calls_fault(request)),
+            opinion(Criterion.CONSISTENT, state_fault(request)),
+            opinion(Criterion.COHERENT, repeats_fault(request)),
+            opinion(Criterion.NATURAL, f"words outside the vocabulary: {strange}" if strange else None),
+            opinion(Criterion.AMBIGUITY, open_fault(request)),
         )
-
-
-def _answered(definition: TaskDefinition) -> bool:
-    turns = definition.turns
-    return all(
-        turn.ground_truth or (after is not None and after.ground_truth)
-        for turn, after in zip(turns, (*turns[1:], None), strict=True)
-    )
 
 
 def _stream(request: RewriteRequest, turn: int) -> Random:
@@ -171,22 +157,19 @@ def _shapes(task: TaskDefinition) -> list[list[_CallShape]]:
 
 @dataclass(slots=True)
 class _VariantPlanner:
-    """Draws calls one after the other in a live world. latest: per kind, the step and value of its last result."""
+    """Plans the turns of one variant."""
 
-    world: World
+    drawer: CallDrawer
     classes: tuple[str, ...]
     blocked: frozenset[str]
     rng: Random
-    latest: dict[Kind, tuple[int, Value]] = field(default_factory=dict)
-    seen: set[str] = field(default_factory=set)
-    steps: int = 0
 
     def turn(self, shapes: Sequence[_CallShape]) -> tuple[Step, ...]:
         return tuple(self._step(shape) for shape in shapes)
 
     def _step(self, shape: _CallShape) -> Step:
         for _ in range(_TRIES):
-            step = self._fed(shape) if shape.fed and self.latest else None
+            step = self._fed(shape) if shape.fed and self.drawer.latest else None
             step = step or self._free(shape)
             if step is not None:
                 return step
@@ -205,7 +188,7 @@ class _VariantPlanner:
     def _fed(self, shape: _CallShape) -> Step | None:
         options = [
             (spec, parameter.name, source, value)
-            for kind, (source, value) in self.latest.items()
+            for kind, (source, _, value) in self.drawer.latest.items()
             for spec in self._specs(shape)
             for parameter in spec.parameters
             if fits(parameter, kind)
@@ -216,20 +199,8 @@ class _VariantPlanner:
         return self._run(spec, {name: value}, {name: Ref(source, ())})
 
     def _run(self, spec: ToolSpec, fixed: dict[str, Value], refs: dict[str, Ref]) -> Step | None:
-        call = draw_call(self.world, spec, self.rng, fixed)
-        if call is None or call.text() in self.seen:
+        call = self.drawer.attempt(spec, fixed)
+        if call is None:
             return None
-        result = self.world.run(call)
-        if not result.ok:
-            return None
-        self.seen.add(call.text())
-        return self._note(call, result.text, refs)
-
-    def _note(self, call: Call, text: str, refs: dict[str, Ref]) -> Step:
-        kind = result_kind(call, text)
-        if kind is not None:
-            self.latest.pop(kind, None)
-            self.latest[kind] = (self.steps, value_of(text))
-        self.steps += 1
         arguments: list[tuple[str, Argument]] = [(name, refs.get(name, value)) for name, value in call.kwargs]
         return Step(call.name, tuple(arguments))

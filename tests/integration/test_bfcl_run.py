@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from producers.environments.bfcl.reference import ReferenceChecker
 from schemas.pool import TaskInjected, VariantVerified
 from schemas.rollouts import RolloutFinished
 from schemas.seals import PartitionSealed, Zone
 from schemas.topics import Topic
 from tests.integration.loop import archived
+from tests.task_files import first_failed
 
 
 @pytest.mark.slow
@@ -39,6 +39,5 @@ def test_three_epochs_of_bfcl_inject_variants_that_the_packages_checker_passes(t
     variants = {event.definition.task: event.definition for event in pool if isinstance(event, VariantVerified)}
     injected = {event.task for event in pool if isinstance(event, TaskInjected) and not event.returned}
     assert len(injected) >= 40
-    checker = ReferenceChecker()
     truths = {task: [list(turn.ground_truth) for turn in variants[task].turns] for task in injected}
-    assert {task for task in injected if checker.first_failed(variants[task], truths[task]) is not None} == set()
+    assert {task for task in injected if first_failed(variants[task], truths[task]) is not None} == set()

@@ -13,10 +13,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from producers.environments.taskfile import write_tasks
 from producers.environments.workbench.source import WorkbenchSource
 from rods.run_folder import RunFolder
 from tests.integration.loop import Loop
+from tests.task_files import write_tasks
 
 
 def rods(*arguments: str) -> "subprocess.CompletedProcess[str]":

@@ -2,12 +2,12 @@ from pathlib import Path
 
 import pytest
 
-from producers.environments.taskfile import write_tasks
 from producers.environments.workbench.source import WorkbenchSource
 from rods.errors import UserError
 from rods.settings import Settings, load_settings
 from rods.task_sets import sourced_rules, task_sets
 from schemas.rules import LearnerRules, Rules
+from tests.task_files import write_tasks
 
 
 def settings(tasks: str = "workbench", pool_tasks: int = 0, evaluate_tasks: int = 0) -> Settings:

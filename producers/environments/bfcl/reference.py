@@ -49,14 +49,6 @@ class ReferenceChecker:
         for name in [name for name in self._kept if name not in self._own]:
             del self._kept[name]
 
-    def first_failed(self, task: TaskDefinition, turns: Sequence[Sequence[str]], name: str = "reference") -> int | None:
-        """The first failed turn of a record, or None where all pass; forgets the case."""
-        try:
-            truth = [turn.ground_truth for turn in task.turns]
-            return failed_turn(self.verdict(self.entry(task), truth, turns, name))
-        finally:
-            self.forget()
-
 
 def failed_turn(answer: dict[str, Any]) -> int | None:
     """The turn a checker's answer names, 0-based, or None where it is valid."""

@@ -1,4 +1,4 @@
-"""The closed lists of names and numbers that a workbench task may speak of.
+"""The closed lists of names (names.toml) and numbers that a workbench task may speak of.
 
 Every name is a single word and belongs to exactly one list, so that a value tells its own kind. The lists are closed
 on purpose: a word-level tokenizer covers all of them, and a name the model invents is refused.
@@ -6,13 +6,13 @@ on purpose: a word-level tokenizer covers all of them, and a name the model inve
 
 from collections.abc import Mapping
 from enum import StrEnum
+from pathlib import Path
+
+from producers.environments.jsonlines import Record
+from producers.environments.tables import load
 
 Value = str | int
 LARGEST = 99
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
 
 
 class Kind(StrEnum):
@@ -30,33 +30,21 @@ class Kind(StrEnum):
     LISTING = "listing"
 
 
-FILES = _names(
-    "notes report budget recipe letter essay draft plan invoice receipt poem story manual novel thesis memo "
-    "script outline summary diary ledger survey contract resume sketch slides roster checklist journal backup"
-)
-FOLDERS = _names(
-    "archive work home school photos music taxes drafts travel recipes projects inbox trash shared private garden"
-)
-EVENTS = _names(
-    "meeting party lunch dinner workshop concert training picnic review interview lecture wedding match hike exam "
-    "seminar dentist haircut rehearsal yoga swim breakfast demo retreat"
-)
-PEOPLE = _names(
-    "anna bob carla david emma felix greta henry iris jack karen leo maria nina oscar paula quinn rosa sam tina umar "
-    "vera walter xenia yusuf zoe alan bella chris diana"
-)
-DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-CITIES = _names("paris london berlin madrid rome vienna oslo cairo tokyo lima delhi dublin lisbon prague")
 HOURS = tuple(range(8, 21))
 AMOUNTS = tuple(range(LARGEST + 1))
 
+
+class _Names(Record):
+    file: str
+    folder: str
+    event: str
+    person: str
+    day: str
+    city: str
+
+
 NAMES: Mapping[Kind, tuple[str, ...]] = {
-    Kind.FILE: FILES,
-    Kind.FOLDER: FOLDERS,
-    Kind.EVENT: EVENTS,
-    Kind.PERSON: PEOPLE,
-    Kind.DAY: DAYS,
-    Kind.CITY: CITIES,
+    Kind(kind): tuple(names.split()) for kind, names in load(Path(__file__).with_name("names.toml"), _Names)
 }
 _KIND_OF_NAME: Mapping[str, Kind] = {name: kind for kind, names in NAMES.items() for name in names}
 

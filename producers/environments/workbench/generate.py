@@ -6,15 +6,15 @@ calls both have the split's parity. So the two splits share neither a state nor 
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from random import Random
 
 from producers.environments.calls import Call
 from producers.environments.workbench.dial import NORMAL, Dial
 from producers.environments.workbench.entities import Kind, Value
-from producers.environments.workbench.flow import fits, result_kind, value_of
+from producers.environments.workbench.flow import fits
 from producers.environments.workbench.phrases import Slot, can_stay_open, fill_in, request_for
-from producers.environments.workbench.sample import draw_call
+from producers.environments.workbench.sample import CallDrawer
 from producers.environments.workbench.scene import draw_state
 from producers.environments.workbench.tools import ToolSpec, tools_of
 from producers.environments.workbench.world import World
@@ -80,7 +80,7 @@ def _draw(rng: Random, parity: int, category: Category, dial: Dial) -> TaskDefin
     if digest % 2 != parity:
         raise _NoPlanError
     splits_one = category in (Category.MISSING_FUNCTION, Category.MISSING_PARAMETER)
-    planned = _TaskPlanner(World.parse(classes, initial_state), classes, dial, rng).turns(
+    planned = _TaskPlanner(CallDrawer(World.parse(classes, initial_state), rng), classes, dial, rng).turns(
         rng.randint(*dial.turns) - splits_one
     )
     if _digest("\n".join(call.text() for turn in planned for call in turn.calls)) % 2 != parity:
@@ -94,14 +94,12 @@ def _draw(rng: Random, parity: int, category: Category, dial: Dial) -> TaskDefin
 
 @dataclass(slots=True)
 class _TaskPlanner:
-    """Draws calls one after the other and runs each, so that every planned call is known to work."""
+    """Plans the turns of one task."""
 
-    world: World
+    drawer: CallDrawer
     classes: tuple[str, ...]
     dial: Dial
     rng: Random
-    latest: dict[Kind, tuple[str, Value]] = field(default_factory=dict)
-    seen: set[str] = field(default_factory=set)
 
     def turns(self, count: int) -> tuple[PlannedTurn, ...]:
         return tuple(self._turn() for _ in range(max(1, count)))
@@ -110,7 +108,7 @@ class _TaskPlanner:
         wanted = self.rng.randint(*self.dial.calls)
         calls: list[Call] = []
         references: set[Slot] = set()
-        if self.latest and self.rng.random() < self.dial.carry:
+        if self.drawer.latest and self.rng.random() < self.dial.carry:
             self._feed(calls, references, None)
         if wanted - len(calls) > 1 and self.rng.random() < self.dial.chain:
             self._feed(calls, references, self._run(self._pick(looks_up=True), {}, calls))
@@ -129,7 +127,7 @@ class _TaskPlanner:
         """Adds a call that takes the latest result (of this kind, or of any), if some tool can."""
         options = [
             (spec, parameter.name, value)
-            for key, (domain, value) in self.latest.items()
+            for key, (_, domain, value) in self.drawer.latest.items()
             if kind in (None, key)
             for spec in self._specs()
             for parameter in spec.parameters
@@ -145,23 +143,14 @@ class _TaskPlanner:
     def _run(self, specs: Sequence[ToolSpec], fixed: dict[str, Value], calls: list[Call]) -> Kind | None:
         for spec in [*specs, *specs]:
             if self._attempt(spec, fixed, calls):
-                return next(reversed(self.latest), None) if spec.looks_up else None
+                return next(reversed(self.drawer.latest), None) if spec.looks_up else None
         raise _NoPlanError
 
     def _attempt(self, spec: ToolSpec, fixed: dict[str, Value], calls: list[Call]) -> bool:
-        call = draw_call(self.world, spec, self.rng, fixed)
-        if call is None or call.text() in self.seen:
-            return False
-        result = self.world.run(call)
-        if not result.ok:
-            return False
-        self.seen.add(call.text())
-        calls.append(call)
-        kind = result_kind(call, result.text)
-        if kind is not None:
-            self.latest.pop(kind, None)
-            self.latest[kind] = (spec.domain, value_of(result.text))
-        return True
+        call = self.drawer.attempt(spec, fixed)
+        if call is not None:
+            calls.append(call)
+        return call is not None
 
 
 def _turn(turn: PlannedTurn, rng: Random) -> Turn:

@@ -4,8 +4,11 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from producers.environments.workbench.entities import CITIES, DAYS, EVENTS, FILES, FOLDERS, HOURS, PEOPLE, Value
+from producers.environments.workbench.entities import HOURS, NAMES, Kind, Value
 from producers.environments.workbench.sample import LARGEST_DRAWN
+
+FILES, FOLDERS, EVENTS = NAMES[Kind.FILE], NAMES[Kind.FOLDER], NAMES[Kind.EVENT]
+PEOPLE, DAYS, CITIES = NAMES[Kind.PERSON], NAMES[Kind.DAY], NAMES[Kind.CITY]
 
 
 def draw_state(classes: tuple[str, ...], extra: int, rng: Random) -> Mapping[str, Any]:

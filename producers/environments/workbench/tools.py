@@ -1,18 +1,22 @@
-"""Every tool of the workbench, declared: parameters, what must hold, what it returns and what it changes.
+"""Every tool of the workbench (tools.toml): its parameters, what it returns, and the requests for it.
 
 A planner needs nothing else: it samples a tool, takes a KNOWN argument from what exists in a live simulator, a NEW one
 from the closed lists, and lets a result of kind K feed a later parameter of kind K. A tool that returns a kind may
 feed; one that returns None changes the state and answers "done".
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import model_validator
 
 from producers.environments.calls import Call
 from producers.environments.errors import CallError
+from producers.environments.jsonlines import Record
 from producers.environments.port import Tool
+from producers.environments.tables import load
 from producers.environments.workbench.entities import LARGEST, Kind, Value, belongs
 
 Arguments = dict[str, Value]
@@ -26,8 +30,7 @@ class Presence(StrEnum):
     ANY = "any"
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Record):
     """name, the kind of value it takes, and whether that name must exist. `feeds`: a result may stand here."""
 
     name: str
@@ -36,18 +39,25 @@ class Parameter:
     feeds: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ToolSpec:
-    """One tool. domain: the simulator's class name. returns: the kind a look-up yields (TEXT: whatever is written in
-    the file), LISTING for several values, None for a change. requires: further preconditions, for people and patches,
-    as (state attribute, relation, parameter)."""
+class ToolEntry(Record):
+    """A tool of the table."""
 
     name: str
     domain: str
+    """the simulator's class name"""
     description: str
-    parameters: tuple[Parameter, ...]
+    takes: tuple[str, ...]
+    """parameters by their names in the table"""
     returns: Kind | None = None
-    requires: tuple[tuple[str, str, str], ...] = ()
+    """the kind a look-up yields; TEXT: whatever is written in the file; LISTING: several values; None: a change"""
+    say: tuple[str, ...]
+    """requests for it"""
+
+
+class ToolSpec(ToolEntry):
+    """One tool with its parameters in declared order."""
+
+    parameters: tuple[Parameter, ...]
 
     @property
     def reads(self) -> bool:
@@ -108,55 +118,35 @@ BIND_ERRORS = (
     *(f"not a {kind.value}" for kind in Kind if kind is not Kind.LISTING),
 )
 
-_FILE = Parameter("file", Kind.FILE, Presence.KNOWN)
-_NEW_FILE = Parameter("file", Kind.FILE, Presence.NEW)
-_FOLDER = Parameter("folder", Kind.FOLDER, Presence.KNOWN, feeds=True)
-_EVENT = Parameter("event", Kind.EVENT, Presence.KNOWN)
-_NEW_EVENT = Parameter("event", Kind.EVENT, Presence.NEW)
-_ANYONE = Parameter("person", Kind.PERSON, feeds=True)
-_CONTACT = Parameter("person", Kind.PERSON, Presence.KNOWN)
-_CREDITOR = Parameter("person", Kind.PERSON, Presence.KNOWN)
-_DAY = Parameter("day", Kind.DAY, feeds=True)
-_HOUR = Parameter("hour", Kind.HOUR, feeds=True)
-_AMOUNT = Parameter("amount", Kind.AMOUNT, feeds=True)
-_TEXT = Parameter("text", Kind.TEXT, feeds=True)
-_FUNDS = (("money", "at_least", "amount"),)
 
-_SPECS = (
-    ToolSpec("find", "Files", "the folder that holds a file", (_FILE,), Kind.FOLDER),
-    ToolSpec("read", "Files", "what is written in a file", (_FILE,), Kind.TEXT),
-    ToolSpec(
-        "list_files",
-        "Files",
-        "the files in a folder",
-        (Parameter("folder", Kind.FOLDER, Presence.KNOWN),),
-        Kind.LISTING,
-    ),
-    ToolSpec("create", "Files", "a new file in a folder", (_NEW_FILE, _FOLDER, _TEXT)),
-    ToolSpec("write", "Files", "replaces what is written in a file", (_FILE, _TEXT)),
-    ToolSpec("move", "Files", "moves a file to another folder", (_FILE, _FOLDER)),
-    ToolSpec("delete", "Files", "deletes a file", (_FILE,)),
-    ToolSpec("new_folder", "Files", "a new folder", (Parameter("folder", Kind.FOLDER, Presence.NEW),)),
-    ToolSpec("day_of", "Calendar", "the day of an event", (_EVENT,), Kind.DAY),
-    ToolSpec("hour_of", "Calendar", "the hour of an event", (_EVENT,), Kind.HOUR),
-    ToolSpec("agenda", "Calendar", "the events of a day", (Parameter("day", Kind.DAY),), Kind.LISTING),
-    ToolSpec("add_event", "Calendar", "a new event", (_NEW_EVENT, _DAY, _HOUR)),
-    ToolSpec("set_day", "Calendar", "moves an event to another day", (_EVENT, _DAY)),
-    ToolSpec("set_hour", "Calendar", "moves an event to another hour", (_EVENT, _HOUR)),
-    ToolSpec("invite", "Calendar", "adds a guest to an event", (_EVENT, _ANYONE)),
-    ToolSpec("cancel", "Calendar", "cancels an event", (_EVENT,)),
-    ToolSpec("balance", "Wallet", "the money there is", (), Kind.AMOUNT),
-    ToolSpec("debt", "Wallet", "what is owed to a person", (_CREDITOR,), Kind.AMOUNT),
-    ToolSpec("deposit", "Wallet", "puts money in", (_AMOUNT,)),
-    ToolSpec("pay", "Wallet", "pays a person", (_ANYONE, _AMOUNT), requires=_FUNDS),
-    ToolSpec("borrow", "Wallet", "borrows money from a person", (_ANYONE, _AMOUNT)),
-    ToolSpec("city_of", "Contacts", "the city of a person", (_CONTACT,), Kind.CITY),
-    ToolSpec("boss_of", "Contacts", "the boss of a person", (_CONTACT,), Kind.PERSON),
-    ToolSpec("set_city", "Contacts", "changes a person's city", (_CONTACT, Parameter("city", Kind.CITY, feeds=True))),
-    ToolSpec("set_boss", "Contacts", "changes a person's boss", (_CONTACT, Parameter("boss", Kind.PERSON, feeds=True))),
-    ToolSpec("send", "Contacts", "sends a message to a person", (_CONTACT, _TEXT)),
-    ToolSpec("forget", "Contacts", "removes a person", (_CONTACT,)),
-)
+class Phrases(Record):
+    """Words around requests: between two of one turn, to supply an argument, and to leave one of a kind open."""
+
+    joiners: tuple[str, ...]
+    fill_ins: tuple[str, ...]
+    open: Mapping[Kind, str]
+
+
+class _Tools(Record):
+    parameters: Mapping[str, Parameter]
+    tools: tuple[ToolEntry, ...]
+    phrases: Phrases
+
+    def specs(self) -> Iterator[ToolSpec]:
+        for tool in self.tools:
+            yield ToolSpec(**dict(tool), parameters=tuple(self.parameters[name] for name in tool.takes))
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        unknown = sorted({name for tool in self.tools for name in tool.takes} - set(self.parameters))
+        if unknown:
+            raise ValueError(f"there is no parameter {', '.join(unknown)}")
+        return self
+
+
+_TABLE = load(Path(__file__).with_name("tools.toml"), _Tools)
+_SPECS = tuple(_TABLE.specs())
+PHRASES = _TABLE.phrases
 TOOLS: Mapping[str, ToolSpec] = {spec.name: spec for spec in _SPECS}
 
 

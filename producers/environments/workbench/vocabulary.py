@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from producers.environments.workbench import domains, entities, phrases, tools, world
+from producers.environments.workbench import domains, entities, tools, world
 from producers.environments.workbench.language import split
 
 ANNOUNCEMENTS = ("with", "without")
@@ -14,9 +14,9 @@ def words() -> tuple[str, ...]:
 
 
 def _texts() -> Iterator[str]:
-    for template in [text for texts in phrases.TEMPLATES.values() for text in texts] + list(phrases.FILL_INS):
+    for template in (*(text for spec in tools.TOOLS.values() for text in spec.say), *tools.PHRASES.fill_ins):
         yield _bare(template)
-    yield from (*phrases.JOINERS, *phrases.OPEN.values(), *ANNOUNCEMENTS, ". )", "that")
+    yield from (*tools.PHRASES.joiners, *tools.PHRASES.open.values(), *ANNOUNCEMENTS, ". )", "that")
     yield from (kind.value for kind in entities.Kind)
     yield from (entities.show(name) for names in entities.NAMES.values() for name in names)
     yield from (entities.show(amount) for amount in entities.AMOUNTS)

@@ -1,7 +1,7 @@
 """The rules backend for BFCL tasks: search over toolboxes, templates, and checks that stand in for a judge."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from producers.environments.calls import Value, parse_call
 from producers.synthesis.backend import (
@@ -19,11 +19,10 @@ from producers.synthesis.bfcl.repairs import repair
 from producers.synthesis.bfcl.toolboxes import TOOLBOXES, function_of
 from producers.synthesis.bfcl.wording import gaps, spoken, write
 from producers.synthesis.execute import Patch
+from producers.synthesis.judging import calls_fault, leaked, open_fault, opinion, repeats_fault, state_fault, unquoted
 from producers.synthesis.plan import Plan, Ref
 from schemas.task import TaskDefinition
 
-_QUOTED = re.compile(r"(?<!\w)'[^']*'(?!\w)")
-_CODE_LIKE = re.compile(r"\b[A-Za-z]+(?:_[A-Za-z0-9_]+|[a-z][A-Z]\w*)\b")
 _BADLY_FORMED = re.compile(r"[{}]|  |\n")
 _LONGEST = 900
 
@@ -55,11 +54,11 @@ class BfclBackend:
 
     def judge(self, request: JudgeRequest) -> Sequence[Opinion]:
         return (
-            _opinion(Criterion.MATCHES, _ungrounded(request)),
-            _opinion(Criterion.CONSISTENT, _inconsistent(request)),
-            _opinion(Criterion.COHERENT, _incoherent(request)),
-            _opinion(Criterion.NATURAL, _unnatural(request)),
-            _opinion(Criterion.AMBIGUITY, _malformed(request)),
+            opinion(Criterion.MATCHES, _ungrounded(request)),
+            opinion(Criterion.CONSISTENT, state_fault(request) or calls_fault(request)),
+            opinion(Criterion.COHERENT, repeats_fault(request) or _incoherent(request)),
+            opinion(Criterion.NATURAL, _unnatural(request)),
+            opinion(Criterion.AMBIGUITY, open_fault(request)),
         )
 
 
@@ -69,18 +68,6 @@ def _content(definition: TaskDefinition) -> str:
     return " ".join(str(value) for call in calls for value in (*call.args, *(value for _, value in call.kwargs)))
 
 
-def leaked(text: str, functions: set[str]) -> Iterator[str]:
-    """Function names as words, and words that look like a parameter, outside quotes; quoted text is content."""
-    bare = _QUOTED.sub(" ", text)
-    words = set(re.findall(r"[A-Za-z_]\w*", bare))
-    yield from words & functions
-    yield from _CODE_LIKE.findall(bare)
-
-
-def _opinion(criterion: Criterion, complaint: str | None) -> Opinion:
-    return Opinion(criterion, complaint is None, complaint or "")
-
-
 def _ungrounded(request: JudgeRequest) -> str | None:
     """A literal argument must have been said by then, or be implied by the words; results ground references."""
     heard = ""
@@ -88,7 +75,7 @@ def _ungrounded(request: JudgeRequest) -> str | None:
     for steps, calls in zip(request.execution.plan.turns, request.execution.calls, strict=True):
         heard = f"{heard} {next(texts, '')}"
         for step, text in zip(steps, calls, strict=True):
-            planned, implied = dict(step.arguments), function_of(step.function).implied
+            planned, implied = dict(step.arguments), function_of(step.function).table.implied
             for name, value in parse_call(text).kwargs:
                 reference = isinstance(planned[name], Ref) or (isinstance(planned[name], tuple) and planned[name])
                 if reference or name in implied or isinstance(value, bool | dict):
@@ -120,39 +107,16 @@ def _per_acting_turn(definition: TaskDefinition) -> list[str]:
     return texts
 
 
-def _inconsistent(request: JudgeRequest) -> str | None:
-    if request.definition.initial_state != request.execution.plan.initial_state:
-        return "the initial state is not the one the plan ran in"
-    made = tuple(turn.ground_truth for turn in request.definition.turns if turn.ground_truth)
-    return None if made == request.execution.calls else "the calls are not those that were executed"
-
-
 def _incoherent(request: JudgeRequest) -> str | None:
-    texts = [text for turn in request.definition.turns for text in turn.requests]
-    if len(set(texts)) < len(texts):
-        return "two turns ask the same thing in the same words"
-    return None if request.execution.plan.goal in texts[0] else "the first request does not say what it is all for"
+    first = next((text for turn in request.definition.turns for text in turn.requests), "")
+    return None if request.execution.plan.goal in first else "the first request does not say what it is all for"
 
 
 def _unnatural(request: JudgeRequest) -> str | None:
     for turn in request.definition.turns:
         for text in turn.requests:
-            if len(text) > _LONGEST or _BADLY_FORMED.search(_QUOTED.sub("x", text)):
+            if len(text) > _LONGEST or _BADLY_FORMED.search(unquoted(text, "x")):
                 return "a request is too long or badly formed"
             if text.rstrip()[-1:] not in (".", "?", "!") or not text[:1].isupper():
                 return "a request is no sentence"
-    return None
-
-
-def _malformed(request: JudgeRequest) -> str | None:
-    """A turn that asks and has no calls must either lack a tool or be answered by the next request."""
-    turns = request.definition.turns
-    for turn, after in zip(turns, (*turns[1:], None), strict=True):
-        if turn.ground_truth or not turn.requests:
-            continue
-        needed = {parse_call(text).name for text in after.ground_truth} if after is not None else set()
-        if after is None or not needed:
-            return "an open request is never completed"
-        if not (needed & set(turn.withheld)) and not after.requests:
-            return "an open request lacks neither a tool nor a value"
     return None

@@ -3,8 +3,9 @@
 from random import Random
 from typing import Any
 
-from producers.synthesis.bfcl import words
-from producers.synthesis.catalogue import Arguments, Function, Sketch, Toolbox
+from producers.synthesis.bfcl.sketch import Arguments, Sketch
+from producers.synthesis.bfcl.table import read_class, toolbox
+from producers.synthesis.bfcl.words import LISTS
 from producers.synthesis.plan import Argument, Ref
 
 OWNER = "GorillaFileSystem"
@@ -33,17 +34,8 @@ def _file(world: Sketch, rng: Random) -> str | None:
 
 def _fresh(world: Sketch, rng: Random) -> str:
     taken = set(_here(world))
-    free = [s + e for s in words.STEMS for e in words.SUFFIXES if s + e not in taken]
+    free = [s + e for s in LISTS["stems"] for e in LISTS["suffixes"] if s + e not in taken]
     return rng.choice(free)
-
-
-def _on_file(world: Sketch, rng: Random) -> Arguments | None:
-    name = _file(world, rng)
-    return None if name is None else {"file_name": name}
-
-
-def _note(world: Sketch, arguments: Arguments) -> None:
-    world.notes["file"] = arguments["file_name"]
 
 
 def _cd(world: Sketch, rng: Random) -> Arguments | None:
@@ -60,44 +52,32 @@ def _cd_effect(world: Sketch, arguments: Arguments) -> None:
     world.folder = world.folder[:-1] if folder == ".." else [*world.folder, folder]
 
 
-def _cd_words(arguments: Arguments) -> tuple[str, ...]:
-    if arguments["folder"] == "..":
-        return ("go back up one level", "step back to the folder above")
-    return ("go into the {folder} folder", "switch over to the {folder} folder", "open up the {folder} folder")
-
-
-def _mkdir(world: Sketch, rng: Random) -> Arguments | None:
-    free = [name for name in words.FOLDERS if name not in _here(world)]
-    return {"dir_name": rng.choice(free)} if free else None
+def _new_folder(world: Sketch, rng: Random) -> Argument:
+    free = [name for name in LISTS["folders"] if name not in _here(world)]
+    return rng.choice(free) if free else None
 
 
 def _mkdir_effect(world: Sketch, arguments: Arguments) -> None:
     _here(world)[str(arguments["dir_name"])] = {"type": "directory", "contents": {}}
-    world.notes["folder"] = arguments["dir_name"]
 
 
-def _rmdir(world: Sketch, rng: Random) -> Arguments | None:
+def _empty_folder(world: Sketch, rng: Random) -> Argument:
     here = _here(world)
     empty = [n for n in _names(world, "directory") if not here[n]["contents"]]
     if world.long_context:  # leaf folders are filled with pictures there
         empty = [n for n in empty if world.used("mkdir", dir_name=n)]
-    return {"dir_name": rng.choice(empty)} if empty else None
-
-
-def _touch(world: Sketch, rng: Random) -> Arguments | None:
-    return {"file_name": _fresh(world, rng)}
+    return rng.choice(empty) if empty else None
 
 
 def _touch_effect(world: Sketch, arguments: Arguments) -> None:
     _here(world)[str(arguments["file_name"])] = {"type": "file", "content": ""}
-    _note(world, arguments)
 
 
 def _echo(world: Sketch, rng: Random) -> Arguments | None:
     files = _names(world, "file")
     if not files:
         return None
-    content: Argument = rng.choice(words.NOTES)
+    content: Argument = rng.choice(LISTS["notes"])
     counted = world.latest("wc", "count", within_turn=True)
     if counted is not None:
         content = Ref(counted.step, counted.path, text=True)
@@ -108,7 +88,6 @@ def _echo(world: Sketch, rng: Random) -> Arguments | None:
 
 def _echo_effect(world: Sketch, arguments: Arguments) -> None:
     _here(world)[str(arguments["file_name"])]["content"] = str(arguments["content"])
-    _note(world, arguments)
 
 
 def _grep(world: Sketch, rng: Random) -> Arguments | None:
@@ -116,23 +95,12 @@ def _grep(world: Sketch, rng: Random) -> Arguments | None:
     if name is None:
         return None
     present = [w for w in str(_here(world)[name]["content"]).split() if w.isalpha() and len(w) > 3]
-    return {"file_name": name, "pattern": rng.choice(present or list(words.KEYWORDS))}
+    return {"file_name": name, "pattern": rng.choice(present or LISTS["keywords"])}
 
 
-def _find(world: Sketch, rng: Random) -> Arguments | None:
+def _stem(world: Sketch, rng: Random) -> Argument:
     stems = [name.partition(".")[0] for name in _here(world)]
-    return {"path": ".", "name": rng.choice([s for s in stems if s] or list(words.STEMS))}
-
-
-def _tail(world: Sketch, rng: Random) -> Arguments | None:
-    name = _file(world, rng)
-    return None if name is None else {"file_name": name, "lines": rng.randint(1, 5)}
-
-
-def _tail_words(arguments: Arguments) -> tuple[str, ...]:
-    if arguments["lines"] == 1:
-        return ("show me the very last line of {file_name}", "read me just the final line of {file_name}")
-    return ("show me the last {lines} lines of {file_name}", "read me the final {lines} lines of {file_name}")
+    return rng.choice([s for s in stems if s] or LISTS["stems"])
 
 
 def _wc(world: Sketch, rng: Random) -> Arguments | None:
@@ -141,11 +109,6 @@ def _wc(world: Sketch, rng: Random) -> Arguments | None:
         return None
     modes = [m for m in "lwc" if not (world.used("wc", file_name=name, mode=m))]
     return {"file_name": name, "mode": rng.choice(modes)} if modes else None
-
-
-def _wc_words(arguments: Arguments) -> tuple[str, ...]:
-    unit = {"l": "lines", "w": "words", "c": "characters"}[str(arguments["mode"])]
-    return (f"count the {unit} in {{file_name}}", f"tell me how many {unit} {{file_name}} has")
 
 
 def _diff(world: Sketch, rng: Random) -> Arguments | None:
@@ -188,18 +151,9 @@ def _cp_effect(world: Sketch, arguments: Arguments) -> None:
     _placed(world, arguments, keep=True)
 
 
-def _place_words(verb: str, as_name: str) -> Any:
-    def wording(arguments: Arguments) -> tuple[str, ...]:
-        if "." in str(arguments["destination"]):
-            return (as_name,)
-        return (f"{verb} {{source}} into the {{destination}} folder",)
-
-    return wording
-
-
-def _rm(world: Sketch, rng: Random) -> Arguments | None:
+def _spare_file(world: Sketch, rng: Random) -> Argument:
     files = _names(world, "file")
-    return {"file_name": rng.choice(files)} if len(files) > 1 else None
+    return rng.choice(files) if len(files) > 1 else None
 
 
 def _rm_effect(world: Sketch, arguments: Arguments) -> None:
@@ -215,89 +169,25 @@ def _ls(world: Sketch, rng: Random) -> Arguments | None:
     return {"a": True} if rng.random() < 0.5 else {}
 
 
-def _ls_words(arguments: Arguments) -> tuple[str, ...]:
-    if arguments.get("a"):
-        return ("list everything in this folder, hidden items included", "show all the items here, even hidden ones")
-    return ("list what is in this folder", "show me what this folder holds")
-
-
-def _du(world: Sketch, rng: Random) -> Arguments | None:
-    del world, rng
-    return {"human_readable": True}
-
-
-_IMPLIED = frozenset({"a", "mode", "human_readable", "path", "lines"})
-
-_NEW_NAME = {"file_name": ("with a fitting name", "The name of the new file is '{}'.")}
-
-FUNCTIONS = {
-    "ls": Function(_ls_words, _ls, implied=_IMPLIED),
-    "pwd": Function(("tell me which folder we are in right now", "remind me of the full path we are working in")),
-    "cd": Function(_cd_words, _cd, _cd_effect),
-    "mkdir": Function(
-        ("set up a new folder called {dir_name}", "make a folder named {dir_name}"), _mkdir, _mkdir_effect
-    ),
-    "rmdir": Function(("get rid of the empty folder {dir_name}",), _rmdir, _rmdir_effect),
-    "touch": Function(
-        ("create an empty file {file_name}", "start a new file {file_name}"), _touch, _touch_effect, vague=_NEW_NAME
-    ),
-    "echo": Function(("write {content} into {file_name}", "put {content} down in {file_name}"), _echo, _echo_effect),
-    "cat": Function(("show me everything written in {file_name}", "read {file_name} out in full"), _on_file, _note),
-    "find": Function(
-        ("look for anything with {name} in its name below this folder", "search from here for items named like {name}"),
-        _find,
-        implied=_IMPLIED,
-    ),
-    "wc": Function(_wc_words, _wc, _note, _IMPLIED),
-    "sort": Function(
-        ("put the lines of {file_name} in alphabetical order for me", "show {file_name} with its lines alphabetized"),
-        _on_file,
-        _note,
-    ),
-    "grep": Function(
-        ("pick out the lines of {file_name} that contain {pattern}", "search {file_name} for lines with {pattern}"),
-        _grep,
-        _note,
-    ),
-    "du": Function(("work out how much space this folder takes, in readable units",), _du, implied=_IMPLIED),
-    "tail": Function(_tail_words, _tail, _note, _IMPLIED),
-    "diff": Function(
-        ("compare {file_name1} with {file_name2} line by line", "point out where {file_name1} and {file_name2} differ"),
-        _diff,
-    ),
-    "mv": Function(_place_words("move", "rename {source} to {destination}"), _relocate, _mv_effect),
-    "cp": Function(_place_words("copy", "make a copy of {source} called {destination}"), _relocate, _cp_effect),
-    "rm": Function(("delete {file_name}", "throw {file_name} away for good"), _rm, _rm_effect),
-}
-CHAINS = (
-    ("cd", "cat"), ("cd", "ls"), ("touch", "echo"), ("touch", "echo", "cat"), ("mkdir", "mv"), ("mkdir", "cp"),
-    ("cd", "grep"), ("cd", "wc"), ("cd", "tail"), ("cd", "sort"), ("cd", "diff"), ("cd", "mkdir", "mv"),
-    ("cd", "touch", "echo"), ("wc", "touch", "echo"), ("mkdir", "cd", "touch", "echo"),
-    ("ls", "cat"), ("wc", "wc", "wc"),
-    ("cp", "diff"), ("cd", "mkdir", "cp", "cd", "mv"), ("find", "cat"), ("cp", "cd", "mv"), ("cd", "tail", "wc"),
-)  # fmt: skip
-GOALS = ("the quarterly handover", "the yearly archive", "the field report", "the reading group", "the audit folder")
-
-
-def vary(config: dict[str, Any], rng: Random) -> None:
+def _vary(config: dict[str, Any], rng: Random) -> None:
     """Renames folders and files, rewrites part of the contents, and sees to it that there is something to work on."""
     root = config.setdefault("root", {"workspace": {"type": "directory", "contents": {}}})
     top = next(iter(root.values()))
-    top["contents"] = _renamed(top["contents"], rng, list(rng.sample(words.FOLDERS, len(words.FOLDERS))))
+    top["contents"] = _renamed(top["contents"], rng, list(rng.sample(LISTS["folders"], len(LISTS["folders"]))))
     contents = top["contents"]
     while sum(item["type"] == "file" for item in contents.values()) < 2:
         contents.setdefault(_new_name(rng), _new_file(rng))
     if not any(item["type"] == "directory" for item in contents.values()):
         inner = {_new_name(rng): _new_file(rng) for _ in range(2)}
-        contents[rng.choice(words.FOLDERS)] = {"type": "directory", "contents": inner}
+        contents[rng.choice(LISTS["folders"])] = {"type": "directory", "contents": inner}
 
 
 def _new_name(rng: Random) -> str:
-    return rng.choice(words.STEMS) + rng.choice(words.SUFFIXES)
+    return rng.choice(LISTS["stems"]) + rng.choice(LISTS["suffixes"])
 
 
 def _new_file(rng: Random) -> dict[str, Any]:
-    return {"type": "file", "content": "\n".join(rng.sample(words.LINES, rng.randint(2, 4)))}
+    return {"type": "file", "content": "\n".join(rng.sample(LISTS["lines"], rng.randint(2, 4)))}
 
 
 def _renamed(contents: dict[str, Any], rng: Random, folders: list[str]) -> dict[str, Any]:
@@ -313,4 +203,16 @@ def _renamed(contents: dict[str, Any], rng: Random, folders: list[str]) -> dict[
     return result
 
 
-TOOLBOX = Toolbox(FUNCTIONS, CHAINS, vary, GOALS)
+TOOLBOX = toolbox(
+    read_class("files"),
+    _vary,
+    {
+        "file": _file, "new_file": _fresh, "spare_file": _spare_file, "new_folder": _new_folder,
+        "empty_folder": _empty_folder, "stem": _stem,
+    },
+    {"ls": _ls, "cd": _cd, "echo": _echo, "wc": _wc, "grep": _grep, "diff": _diff, "mv": _relocate, "cp": _relocate},
+    {
+        "cd": _cd_effect, "mkdir": _mkdir_effect, "rmdir": _rmdir_effect, "touch": _touch_effect, "echo": _echo_effect,
+        "mv": _mv_effect, "cp": _cp_effect, "rm": _rm_effect,
+    },
+)  # fmt: skip

@@ -11,8 +11,8 @@ from random import Random
 
 from producers.environments.calls import parse_call
 from producers.synthesis.backend import PlanRequest
+from producers.synthesis.bfcl.sketch import Sketch
 from producers.synthesis.bfcl.toolboxes import OWNERS, TOOLBOXES, function_of
-from producers.synthesis.catalogue import Sketch
 from producers.synthesis.errors import StageError
 from producers.synthesis.execute import compact
 from producers.synthesis.plan import Plan, Step, planned_profile

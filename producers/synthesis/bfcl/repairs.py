@@ -1,33 +1,44 @@
-"""Patches for what BFCL's simulators refuse: the smallest thing in the initial state that lets the call through."""
+"""Patches for what BFCL's simulators refuse (repairs.toml), and those that depend on the call or the state."""
 
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 from producers.environments.calls import Call, parse_call
+from producers.environments.jsonlines import Record
+from producers.environments.tables import load
 from producers.synthesis.backend import PatchRequest
 from producers.synthesis.bfcl.toolboxes import OWNERS
 from producers.synthesis.execute import Patch, patch_of
 
-Repair = Callable[[str, Call, PatchRequest], Patch | None]
-_DOORS = ("driver", "passenger", "rear_left", "rear_right")
+
+class _Repair(Record):
+    refusal: str
+    only: str = ""
+    set: tuple[str, ...] = ()
+    to: bool | int | float | str | dict[str, str] = ""
+    code: str = ""
+
+    def patch(self, owner: str, call: Call) -> Patch | None:
+        arguments = dict(call.kwargs)
+        keys = [arguments.get(key[1:-1]) if key.startswith("<") else key for key in self.set]
+        texts = [key for key in keys if isinstance(key, str)]
+        return patch_of(self.to, owner, *texts) if len(texts) == len(keys) else None
+
+
+class _Repairs(Record):
+    repairs: tuple[_Repair, ...]
 
 
 def repair(request: PatchRequest) -> Patch | None:
     """The patch for a refusal, or None where the plan itself is at fault."""
     call = parse_call(request.call)
     owner = OWNERS[call.name]
-    for pattern, make in _REPAIRS:
-        if re.search(pattern, request.result):
-            return make(owner, call, request)
+    for entry in _TABLE.repairs:
+        if entry.only in ("", owner) and re.search(entry.refusal, request.result):
+            return _CODE[entry.code](owner, call, request) if entry.code else entry.patch(owner, call)
     return None
-
-
-def _authenticated(owner: str, call: Call, request: PatchRequest) -> Patch | None:
-    del call, request
-    if owner == "TicketAPI":
-        return patch_of("Nora Fields", owner, "current_user")
-    return patch_of(True, owner, "authenticated")
 
 
 def _workspace_user(owner: str, call: Call, request: PatchRequest) -> Patch | None:
@@ -36,42 +47,10 @@ def _workspace_user(owner: str, call: Call, request: PatchRequest) -> Patch | No
     return patch_of(next(iter(users.values()), "USR001"), owner, "current_user")
 
 
-def _market(owner: str, call: Call, request: PatchRequest) -> Patch | None:
-    del call, request
-    return patch_of("Open", owner, "market_status")
-
-
 def _funds(owner: str, call: Call, request: PatchRequest) -> Patch | None:
-    if owner == "TravelAPI":
-        return _card(owner, call, request)
+    del call
     needed = re.search(r"required \$([\d.]+)", request.result)
     return patch_of(round(float(needed.group(1)) * 2, 2) if needed else 50_000.0, owner, "account_info", "balance")
-
-
-def _doors(owner: str, call: Call, request: PatchRequest) -> Patch | None:
-    del call, request
-    return patch_of(dict.fromkeys(_DOORS, "locked"), owner, "doorStatus")
-
-
-def _engine(owner: str, call: Call, request: PatchRequest) -> Patch | None:
-    del call, request
-    return patch_of("running", owner, "engineState")
-
-
-def _tank(owner: str, call: Call, request: PatchRequest) -> Patch | None:
-    del call, request
-    return patch_of(4.0, owner, "fuelLevel")
-
-
-def _token(owner: str, call: Call, request: PatchRequest) -> Patch | None:
-    del call, request
-    return patch_of(3600, owner, "token_expires_in")
-
-
-def _card(owner: str, call: Call, request: PatchRequest) -> Patch | None:
-    del request
-    card = dict(call.kwargs).get("card_id")
-    return patch_of(90_000.0, owner, "credit_card_list", card, "balance") if isinstance(card, str) else None
 
 
 def _file(owner: str, call: Call, request: PatchRequest) -> Patch | None:
@@ -82,26 +61,13 @@ def _file(owner: str, call: Call, request: PatchRequest) -> Patch | None:
     root = json.loads(request.plan.initial_state)[owner].get("root", {})
     if moved or not isinstance(name, str) or not root:
         return None
-    return patch_of(
-        {"type": "file", "content": "All figures were checked twice."},
-        owner,
-        "root",
-        next(iter(root)),
-        "contents",
-        name,
-    )
+    file = {"type": "file", "content": "All figures were checked twice."}
+    return patch_of(file, owner, "root", next(iter(root)), "contents", name)
 
 
-_REPAIRS: tuple[tuple[str, Repair], ...] = (
-    ('"success": false', _authenticated),
-    ("not authenticated|Please log in|Please authenticate", _authenticated),
-    ("No user is currently logged in", _workspace_user),
-    ("Market is closed", _market),
-    ("Insufficient funds", _funds),
-    ("All doors must be locked", _doors),
-    ("Start the engine before", _engine),
-    ("Cannot fill gas above", _tank),
-    ("Token expired|Token not initialized", _token),
-    ("nsufficient (balance|funds)|Balance is less", _card),
-    ("No such file", _file),
-)
+_CODE: dict[str, Callable[[str, Call, PatchRequest], Patch | None]] = {
+    "workspace_user": _workspace_user,
+    "funds": _funds,
+    "file": _file,
+}
+_TABLE = load(Path(__file__).with_name("repairs.toml"), _Repairs)

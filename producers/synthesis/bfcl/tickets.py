@@ -3,8 +3,9 @@
 from random import Random
 from typing import Any
 
-from producers.synthesis.bfcl import words
-from producers.synthesis.catalogue import Arguments, Function, Sketch, Toolbox
+from producers.synthesis.bfcl.sketch import Sketch
+from producers.synthesis.bfcl.table import read_class, toolbox
+from producers.synthesis.bfcl.words import LISTS
 from producers.synthesis.plan import Argument
 
 OWNER = "TicketAPI"
@@ -20,79 +21,36 @@ def _ticket(world: Sketch, rng: Random) -> Argument:
     return rng.choice(ids) if ids else last
 
 
-def _on_ticket(world: Sketch, rng: Random) -> Arguments | None:
+def _open(world: Sketch, rng: Random) -> Argument:
     ticket = _ticket(world, rng)
-    return None if ticket is None else {"ticket_id": ticket}
+    settled = world.used("close_ticket", ticket_id=ticket) or world.used("resolve_ticket", ticket_id=ticket)
+    return None if settled else ticket
 
 
-def _open(world: Sketch, rng: Random) -> Arguments | None:
-    ticket = _ticket(world, rng)
-    if ticket is None or world.used("close_ticket", ticket_id=ticket) or world.used("resolve_ticket", ticket_id=ticket):
-        return None
-    return {"ticket_id": ticket}
+def _priority(world: Sketch, rng: Random) -> Argument:
+    del world
+    return {"priority": rng.randint(1, 5)}
 
 
-def _resolve(world: Sketch, rng: Random) -> Arguments | None:
-    base = _open(world, rng)
-    return None if base is None else {**base, "resolution": rng.choice(words.RESOLUTIONS)}
+def _status(world: Sketch, rng: Random) -> Argument:
+    queue = world.state[OWNER].get("ticket_queue", [])
+    complete = all("created_by" in ticket and "status" in ticket for ticket in queue)
+    return rng.choice(("Open", "Closed", "Resolved")) if complete else None
 
 
-def _create(world: Sketch, rng: Random) -> Arguments | None:
-    free = [title for title in words.TITLES if not world.used("create_ticket", title=title)]
-    return {"title": rng.choice(free), "description": rng.choice(words.NOTES), "priority": rng.randint(1, 5)}
-
-
-def _edit(world: Sketch, rng: Random) -> Arguments | None:
-    base = _on_ticket(world, rng)
-    return None if base is None else {**base, "updates": {"priority": rng.randint(1, 5)}}
-
-
-def _edit_words(arguments: Arguments) -> tuple[str, ...]:
-    level = arguments["updates"]["priority"]  # type: ignore[index,call-overload]
-    return (f"change {{ticket_id}} so that its priority is {level}", f"set the priority of {{ticket_id}} to {level}")
-
-
-def _login(world: Sketch, rng: Random) -> Arguments | None:
-    if world.used("ticket_login"):
-        return None
-    return {"username": rng.choice(words.ACCOUNTS), "password": f"pass{rng.randint(100, 999)}word"}
-
-
-def _mine(world: Sketch, rng: Random) -> Arguments | None:
-    if not all("created_by" in ticket and "status" in ticket for ticket in world.state[OWNER].get("ticket_queue", [])):
-        return None
-    return {"status": rng.choice(("Open", "Closed", "Resolved"))}
-
-
-FUNCTIONS = {
-    "create_ticket": Function(
-        ("open a support ticket titled {title} with the text {description} at priority {priority}",), _create
-    ),
-    "get_ticket": Function(("show me the details of {ticket_id}", "pull up {ticket_id}"), _on_ticket),
-    "close_ticket": Function(("close {ticket_id}",), _open),
-    "resolve_ticket": Function(("mark {ticket_id} as solved with the remark {resolution}",), _resolve),
-    "edit_ticket": Function(_edit_words, _edit),
-    "ticket_login": Function(("sign me in to the support desk as {username} with the passphrase {password}",), _login),
-    "ticket_get_login_status": Function(("check whether I am signed in to the support desk",)),
-    "logout": Function(("sign me out of the support desk",)),
-    "get_user_tickets": Function(("show me my own tickets that are {status}",), _mine),
-}
-CHAINS = (
-    ("ticket_login", "create_ticket"), ("create_ticket", "get_ticket"), ("get_ticket", "resolve_ticket"),
-    ("get_ticket", "close_ticket"), ("create_ticket", "resolve_ticket"),
-)  # fmt: skip
-GOALS = ("the support desk backlog", "the service review", "the maintenance round")
-
-
-def vary(config: dict[str, Any], rng: Random) -> None:
+def _vary(config: dict[str, Any], rng: Random) -> None:
     """Rewrites titles and texts of the queue; ids and states stay."""
     for ticket in config.get("ticket_queue", []):
         if "title" in ticket:
-            ticket["title"] = rng.choice(words.TITLES)
+            ticket["title"] = rng.choice(LISTS["titles"])
         if "description" in ticket:
-            ticket["description"] = rng.choice(words.NOTES)
+            ticket["description"] = rng.choice(LISTS["notes"])
     if isinstance(config.get("ticket_counter"), int):
         config["ticket_counter"] += rng.randint(0, 40)
 
 
-TOOLBOX = Toolbox(FUNCTIONS, CHAINS, vary, GOALS)
+TOOLBOX = toolbox(
+    read_class("tickets"),
+    _vary,
+    {"ticket": _ticket, "open": _open, "priority": _priority, "status": _status},
+)

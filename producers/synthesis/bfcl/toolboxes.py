@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from producers.synthesis.bfcl import arithmetic, files, messages, posts, tickets, trading, travel, vehicle
-from producers.synthesis.catalogue import Function, Toolbox
+from producers.synthesis.bfcl.table import Function, Toolbox
 
 TOOLBOXES: Mapping[str, Toolbox] = {
     module.OWNER: module.TOOLBOX for module in (files, arithmetic, messages, posts, tickets, trading, travel, vehicle)

@@ -6,37 +6,25 @@ changes nothing else.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from random import Random
 
 from producers.environments.calls import Value, parse_call
 from producers.synthesis.backend import Gap, RewriteRequest, Script, Slot
 from producers.synthesis.bfcl.toolboxes import function_of
-from producers.synthesis.bfcl.words import PHRASES, PLAIN
+from producers.synthesis.bfcl.words import KINDS, PHRASES, PLAIN, SENTENCES
 from producers.synthesis.plan import Ref, Step
 
-_FIRST = ("I am getting {goal} ready.", "Today is all about {goal}.", "I need some help with {goal}.")
-_NEXT = ("Next,", "After that,", "With that done,", "Now,", "Good, moving on:", "Then,")
-_LAST = ("Finally,", "To wrap up {goal},", "As the last thing for {goal},")
-_ASK = ("please {}.", "could you {}?", "I would like you to {}.", "{}, please.")
-_JOIN = (", then {}", ", and after that {}", ", and then {}")
-_KIND = {"file_name": "file", "source": "file", "symbol": "stock", "tweet_id": "post", "ticket_id": "ticket"}
 _SHORTEN = 0.35
 
 
 def write(request: RewriteRequest) -> Script:
     """The user's side of the plan."""
-    return Script(_Writer(request).requests(None))
+    return Script(_requests(request, None))
 
 
 def gaps(request: RewriteRequest, script: Script) -> Sequence[Gap]:
     """Arguments that may stay open: named once, nowhere before and not again in the same request."""
-    found = []
-    for slot in _slots(request):
-        gap = _gap(request, script, slot)
-        if gap is not None:
-            found.append(gap)
-    return found
+    return [gap for slot in _slots(request) if (gap := _gap(request, script, slot)) is not None]
 
 
 def spoken(value: Value) -> str:
@@ -56,7 +44,7 @@ def _slots(request: RewriteRequest) -> list[Slot]:
         for turn, steps in enumerate(plan.turns)
         for index, step in enumerate(steps)
         for name, value in step.arguments
-        if not step.refs() and _openings(step, name)[0] and name not in function_of(step.function).implied
+        if not step.refs() and _openings(step, name)[0] and name not in function_of(step.function).table.implied
         if not isinstance(value, Ref | dict)
     ]
 
@@ -65,7 +53,7 @@ def _gap(request: RewriteRequest, script: Script, slot: Slot) -> Gap | None:
     turn, index, name = slot
     step = request.execution.plan.turns[turn][index]
     value = spoken(step.argument(name))  # type: ignore[arg-type]
-    opened = _Writer(request).requests(slot)[turn]
+    opened = _requests(request, slot)[turn]
     earlier = " ".join((*script.requests[:turn], opened))
     if opened == script.requests[turn] or value in earlier:
         return None
@@ -75,7 +63,7 @@ def _gap(request: RewriteRequest, script: Script, slot: Slot) -> Gap | None:
 def _openings(step: Step, name: str) -> tuple[str, str]:
     """How an argument is left open, and the sentence that supplies it; empty where it cannot be."""
     phrase = PHRASES.get(name, PLAIN)
-    return function_of(step.function).vague.get(name, (phrase.vague, phrase.supply))
+    return function_of(step.function).table.vague.get(name, (phrase.vague, phrase.supply))
 
 
 def _quoted(name: str, value: object) -> str:
@@ -91,43 +79,38 @@ def _literal(form: str, value: Value) -> str:
     return form.format(spoken(value)) if quotes else spoken(value)
 
 
-@dataclass(slots=True)
-class _Writer:
-    """Walks the plan once. `last`: per kind of thing, the value spoken of last."""
-
-    request: RewriteRequest
-
-    def requests(self, open_slot: Slot | None) -> tuple[str, ...]:
-        plan, calls = self.request.execution.plan, self.request.execution.calls
-        rng = Random(f"{self.request.seed} {self.request.refinement}")
-        last: dict[str, Value] = {}
-        made = []
-        openers = rng.sample(_NEXT, len(_NEXT))
-        for turn, steps in enumerate(plan.turns):
-            clauses = []
-            for index, step in enumerate(steps):
-                values = dict(parse_call(calls[turn][index]).kwargs)
-                left = open_slot[2] if open_slot is not None and open_slot[:2] == (turn, index) else None
-                clauses.append(_clause(step, values, last, left, rng))
-            opener = _opener(openers, turn, len(plan.turns), rng)
-            made.append(_request(clauses, plan.goal, opener, rng))
-        return tuple(made)
+def _requests(request: RewriteRequest, open_slot: Slot | None) -> tuple[str, ...]:
+    """Walks the plan once; `last` holds the value spoken of last, per kind of thing."""
+    plan, calls = request.execution.plan, request.execution.calls
+    rng = Random(f"{request.seed} {request.refinement}")
+    last: dict[str, Value] = {}
+    made = []
+    openers = rng.sample(SENTENCES["next"], len(SENTENCES["next"]))
+    for turn, steps in enumerate(plan.turns):
+        clauses = []
+        for index, step in enumerate(steps):
+            values = dict(parse_call(calls[turn][index]).kwargs)
+            left = open_slot[2] if open_slot is not None and open_slot[:2] == (turn, index) else None
+            clauses.append(_clause(step, values, last, left, rng))
+        opener = _opener(openers, turn, len(plan.turns), rng)
+        made.append(_request(clauses, plan.goal, opener, rng))
+    return tuple(made)
 
 
 def _clause(step: Step, values: Mapping[str, Value], last: dict[str, Value], left: str | None, rng: Random) -> str:
     arguments = dict(step.arguments)
-    wording = rng.choice(function_of(step.function).wordings(arguments))
+    table = function_of(step.function).table
+    wording = rng.choice(table.clauses(arguments))
     shown = {}
     for name, value in values.items():
         shorten = rng.random() < _SHORTEN
         shown[name] = _shown(name, arguments[name], value, last, shorten)
         if name == left:
             shown[name] = _openings(step, name)[0]
-        kind = _KIND.get(name)
+        kind = KINDS.get(name)
         if kind is not None:
             last[kind] = value
-    if step.function in ("mv", "cp", "diff", "mkdir", "cd"):
-        last.pop("file", None)
+    last.pop(table.forgets, None)
     return wording.format_map(shown)
 
 
@@ -135,21 +118,21 @@ def _shown(name: str, planned: object, value: Value, last: Mapping[str, Value], 
     phrase = PHRASES.get(name, PLAIN)
     if isinstance(planned, Ref) or (isinstance(planned, tuple) and planned):
         return phrase.back
-    kind = _KIND.get(name)
+    kind = KINDS.get(name)
     if kind is not None and shorten and last.get(kind) == value:
         return phrase.back
     return _literal(phrase.literal, value)
 
 
 def _opener(openers: Sequence[str], turn: int, turns: int, rng: Random) -> str:
-    first, final = rng.choice(_FIRST), rng.choice(_LAST)
+    first, final = rng.choice(SENTENCES["first"]), rng.choice(SENTENCES["last"])
     if turn == 0:
         return first
     return final if turn == turns - 1 else openers[turn % len(openers)]
 
 
 def _request(clauses: Sequence[str], goal: str, opener: str, rng: Random) -> str:
-    text = clauses[0] + "".join(rng.choice(_JOIN).format(clause) for clause in clauses[1:])
-    asked = rng.choice(_ASK).format(text)
+    text = clauses[0] + "".join(rng.choice(SENTENCES["join"]).format(clause) for clause in clauses[1:])
+    asked = rng.choice(SENTENCES["ask"]).format(text)
     begun = opener.endswith(".")
     return f"{opener.format(goal=goal)} {asked[0].upper() if begun else asked[0]}{asked[1:]}"

@@ -4,15 +4,15 @@ from collections import Counter
 from functools import cache
 
 from producers.environments.bfcl import BfclSource
-from producers.environments.bfcl.reference import ReferenceChecker
 from producers.environments.calls import parse_call
 from producers.environments.judge import score
-from producers.synthesis.bfcl.backend import leaked
 from producers.synthesis.bfcl.toolboxes import TOOLBOXES
+from producers.synthesis.judging import leaked
 from producers.synthesis.pipeline import SeedTask, SynthesisOutcome, synthesise
 from producers.synthesis.rules_backend import RulesBackend
 from schemas.rules import SynthesisRules
 from schemas.task import Category, TaskDefinition
+from tests.task_files import first_failed
 
 SOURCE = BfclSource()
 RULES = SynthesisRules()
@@ -39,11 +39,10 @@ def test_more_than_half_of_the_seeds_of_every_category_give_a_variant() -> None:
 
 
 def test_every_variant_passes_the_packages_own_checker_with_its_own_ground_truth() -> None:
-    reference = ReferenceChecker()
     assert len(variants()) >= 40
     for _, variant in variants():
         truth = [turn.ground_truth for turn in variant.turns]
-        assert reference.first_failed(variant, truth) is None, variant
+        assert first_failed(variant, truth) is None, variant
         assert all(score(SOURCE.reset(variant), variant.turns_total, truth))
 
 

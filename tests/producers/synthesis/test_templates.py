@@ -5,9 +5,9 @@ import re
 import pytest
 
 from producers.environments.bfcl.documents import tools_of
-from producers.synthesis.bfcl.backend import leaked
 from producers.synthesis.bfcl.toolboxes import OWNERS, TOOLBOXES
 from producers.synthesis.bfcl.words import PHRASES
+from producers.synthesis.judging import leaked
 
 ALWAYS_FAILS = {"get_outside_temperature_from_weather_com"}
 
@@ -21,11 +21,11 @@ def test_a_class_has_templates_for_all_its_functions(owner: str) -> None:
 def test_templates_speak_of_documented_parameters_only_and_name_no_function(owner: str) -> None:
     parameters = {tool.name: set(tool.parameters["properties"]) for tool in tools_of(owner)}
     for name, function in TOOLBOXES[owner].functions.items():
-        if callable(function.clauses):
-            continue
-        for clause in function.clauses:
-            assert set(re.findall(r"{(\w+)}", clause)) <= parameters[name], name
-            assert not list(leaked(re.sub(r"{\w+}", "it", clause), set(OWNERS))), clause
+        table = function.table
+        assert set(table.arguments) | table.implied | set(table.vague) | set(table.words) <= parameters[name], name
+        for clause in (*table.say, *(clause for case in table.cases for clause in case.say)):
+            assert set(re.findall(r"[{<](\w+)[}>]", clause)) <= parameters[name], name
+            assert not leaked(re.sub(r"[{<]\w+[}>]", "it", clause), set(OWNERS)), clause
 
 
 @pytest.mark.parametrize("owner", sorted(TOOLBOXES))
@@ -40,7 +40,8 @@ def test_what_can_stay_open_can_be_supplied() -> None:
 
 def test_quoted_content_is_no_leak_but_a_bare_name_or_an_identifier_is() -> None:
     names = {"sort", "cat"}
-    assert list(leaked("Please read 'sort me.txt' out.", names)) == []
-    assert list(leaked("Please sort it.", names)) == ["sort"]
-    assert list(leaked("Use fuelAmount here.", names)) == ["fuelAmount"]
-    assert list(leaked("Use file_name here.", names)) == ["file_name"]
+    assert leaked("Please read 'sort me.txt' out.", names) == []
+    assert leaked("Please sort it.", names) == ["sort"]
+    assert leaked("Use fuelAmount here.", names) == ["fuelAmount"]
+    assert leaked("Use file_name here.", names) == ["file_name"]
+    assert leaked("Use pay(40) here.") == ["pay"]

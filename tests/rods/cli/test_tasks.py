@@ -8,9 +8,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from producers.environments.bfcl import BfclSource
-from producers.environments.taskfile import write_tasks
 from rods.cli.tasks import app
 from rods.errors import UserError
+from tests.task_files import write_tasks
 
 TASKS = tuple(BfclSource().tasks("train"))
 

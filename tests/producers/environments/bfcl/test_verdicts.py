@@ -4,10 +4,10 @@ import pytest
 
 from producers.environments.bfcl import BfclSource
 from producers.environments.bfcl.comparison import compare
-from producers.environments.bfcl.reference import ReferenceChecker
 from producers.environments.corruption import corrupted_cases
 from producers.environments.judge import score
 from schemas.task import TaskDefinition, Turn
+from tests.task_files import first_failed
 
 SOURCE = BfclSource()
 TASKS = (*SOURCE.tasks("train"), *SOURCE.tasks("heldout"))
@@ -69,5 +69,5 @@ def task(*ground_truth: tuple[str, ...]) -> TaskDefinition:
 def test_corner_cases_agree(truth: list[tuple[str, ...]], turns: list[tuple[str, ...]]) -> None:
     definition = task(*truth)
     verdicts = score(SOURCE.reset(definition), definition.turns_total, turns)
-    expected = ReferenceChecker().first_failed(definition, turns)
+    expected = first_failed(definition, turns)
     assert (None if all(verdicts) else verdicts.index(False)) == expected

@@ -54,5 +54,5 @@ def test_drawn_calls_satisfy_the_presence_of_their_names() -> None:
     world = World.parse(task.classes, task.initial_state)
     rng = Random(1)
     for spec in (spec for spec in TOOLS.values() if spec.domain in task.classes and spec.reads):
-        call = draw_call(world, spec, rng)
+        call = draw_call(world, spec, rng, {})
         assert call is not None and world.run(call).ok
