@@ -15,13 +15,11 @@ from learner.log import LearnerLog, Write
 from learner.samples import StepBatch
 from learner.trainer import Published, ScriptedTrainer, Trainer
 from rods.brokers.embedded import create_topics
-from schemas.envelope import stamp
 from schemas.epochs import AlarmRaised, EpochClosed, LearnerStarted, PolicyEvaluated, StepClosed, StepOpened
 from schemas.pool import RetirementRule, SeedSettled, Settlement, TaskInjected, TaskProbed, TaskRetired
 from schemas.rollouts import GroupRequested
 from schemas.rules import LearnerRules, PoolRules, RolloutRules, Rules, SelectRules, SynthesisRules
 from schemas.topics import Topic
-from streams.pool.fold import evolve
 from tests.integration.in_process import Services, events_of, original, originals, pool_states
 from tests.integration.live_broker import LiveBrokers
 
@@ -145,29 +143,12 @@ async def test_evaluations_are_as_seldom_as_asked_and_the_last_epoch_has_one(bro
     ]
 
 
-async def test_every_epochs_pool_is_on_disk(broker: str, tmp_path: Path) -> None:
-    prefix, chosen = "disk.", rules(epochs=1, evaluated=0)
-    await create_topics(broker, prefix, N)
-    async with Services(broker, prefix, N).running():
-        await learner(broker, prefix, tmp_path, chosen).run()
-    names = {path.name.split("-g")[0] + path.suffix for path in tmp_path.iterdir()}
-    assert names == {f"pool-00000{epoch}{ending}" for epoch in (0, 1) for ending in (".jsonl", ".parquet")}
-
-
 @pytest.mark.parametrize(
     ("kind", "nth"),
     [
-        ("TaskRegistered", 5),
-        ("StepOpened", 2),
         ("GroupRequested", 9),
-        ("BarrierReached", 3),
-        ("StepClosed", 3),
-        ("BoundaryOpened", 2),
-        ("TaskProbed", 1),
         ("TaskRetired", 2),
-        ("TaskInjected", 1),
         ("PoolMaterialized", 2),
-        ("EpochClosed", 1),
     ],
 )
 async def test_a_learner_that_dies_anywhere_leaves_the_next_one_with_the_same_pools(
@@ -327,15 +308,3 @@ async def test_a_step_whose_checkpoint_is_gone_stops_the_next_learner(broker: st
         trainer.saved.discard(2)
         with pytest.raises(LearnerError, match="there is no checkpoint of step 2"):
             await learner(broker, prefix, tmp_path, rules(), nonce="two", trainer=trainer).run()
-
-
-async def test_what_an_older_learner_still_writes_changes_nothing(broker: str, tmp_path: Path) -> None:
-    await undisturbed(broker, tmp_path)
-    states = await pool_states(broker, "whole.")
-    state = evolve(states[-1], states[-1].next_offset, stamped(LearnerStarted(2, "newer")))
-    zombie = TaskRetired(1, EPOCHS + 1, min(state.members), RetirementRule.DRIFT_LOW, "", "", 0, ())
-    assert evolve(state, state.next_offset, stamped(zombie)).members == state.members
-
-
-def stamped(event: Any) -> Any:
-    return stamp(event, run_id="run", occurred_at=1, producer="learner")
