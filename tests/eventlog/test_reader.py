@@ -1,6 +1,4 @@
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -8,15 +6,9 @@ from eventlog.client import log_producer
 from eventlog.errors import LogError
 from eventlog.reader import LogTail, end_offsets, ends_if_answered, read_all
 from eventlog.writer import send
-from rods.brokers.embedded import EmbeddedBroker, create_topics
+from rods.brokers.embedded import create_topics
 from schemas.topics import Topic
 from tests.log_writing import send_all
-
-
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with EmbeddedBroker(Path(tmp_path_factory.mktemp("broker"), "log")) as embedded:
-        yield embedded.address
 
 
 async def _write(address: str, topic: str, partition: int, values: list[bytes]) -> list[int]:

@@ -90,7 +90,7 @@ class Worker:
         """As an operator would; its exit code."""
         process = self.supervisor._workers["streams"]._process
         await self.supervisor.stop()
-        return process and process.returncode
+        return process.returncode if process else None
 
     async def until(self, what: Callable[["Worker"], object]) -> None:
         """Waits until something is so. Raises AssertionError where the worker keeps dying meanwhile."""
