@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,15 +25,6 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("undisturbed") / "run"
     Loop(folder, *PATIENT).result()
     return folder
-
-
-@pytest.fixture
-def loops() -> Iterator[list[Loop]]:
-    """Runs that end with the test."""
-    started: list[Loop] = []
-    yield started
-    for loop in started:
-        loop.end()
 
 
 def test_the_run_that_the_others_are_compared_with_injects_and_retires(undisturbed: Path) -> None:

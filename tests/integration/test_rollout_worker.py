@@ -162,6 +162,7 @@ async def test_an_event_of_an_unknown_schema_stops_the_worker(wire: "Wire", topi
     assert await asyncio.to_thread(worker.wait) == 1
 
 
+@pytest.mark.slow
 async def test_a_model_samples_with_the_version_that_is_asked_for(wire: "Wire") -> None:
     await open_run(wire)
     weights = MODEL / "model.safetensors"
