@@ -271,17 +271,6 @@ def test_results_that_the_log_no_longer_has_are_a_limit_and_not_a_divergence(tmp
     assert report.counts.selections > 0
 
 
-def test_a_probe_is_compared_too(tmp_path: Path) -> None:
-    probed = [
-        (archive, found)
-        for archive in sorted(GOLDEN.iterdir())
-        for found in places(archive, Topic.POOL, lambda event: isinstance(event, TaskProbed))
-    ]
-    archive, (place, _) = probed[0]
-    forged = forge(archive, tmp_path, place, lambda event: replace(event, boundary=not event.boundary))
-    assert stands_at(first_of(replayed(forged)), place)
-
-
 def test_an_archive_has_equal_bytes_when_nothing_is_edited(tmp_path: Path) -> None:
     place, event = places(GOLDEN / "windowed", Topic.POOL, lambda event: isinstance(event, TaskRetired))[0]
     same: Callable[[Any], Any] = encode
