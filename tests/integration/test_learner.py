@@ -197,24 +197,6 @@ async def test_a_second_learner_takes_over_and_the_first_one_stops(broker: str, 
     assert await digests(broker, prefix) == wanted
 
 
-async def test_of_two_learners_that_claim_one_generation_the_first_nonce_wins(broker: str, tmp_path: Path) -> None:
-    prefix = "claim."
-    await create_topics(broker, prefix, N)
-
-    class RacedLog(LearnerLog):
-        async def write(self, writes: Iterable[Write]) -> list[int]:
-            wanted = list(writes)
-            if isinstance(wanted[0].event, LearnerStarted) and wanted[0].topic is Topic.EPOCHS:
-                await super().write([Write(Topic.EPOCHS, 0, "run", LearnerStarted(1, "earlier"))])
-            return await super().write(wanted)
-
-    log = RacedLog(broker, prefix, N, "run", microseconds)
-    late = Learner(log, rules(), ScriptedTrainer(), PROVENANCE, originals(), [], tmp_path, "late")
-    with pytest.raises(SupersededError):
-        await late.run()
-    assert await events_of(broker, prefix, Topic.POOL) == []
-
-
 async def test_a_prefix_that_holds_another_run_is_refused(broker: str, tmp_path: Path) -> None:
     await undisturbed(broker, tmp_path)
     before = await events_of(broker, "whole.", Topic.EPOCHS)
