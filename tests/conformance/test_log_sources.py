@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from eventlog.client import log_producer
-from rods.brokers.embedded import EmbeddedBroker, create_topics
+from rods.brokers.embedded import create_topics
 from rods.cli.main import app
 from rods.errors import UserError
 from schemas.topics import Topic
@@ -44,10 +44,9 @@ async def _filled(address: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LogSource]:
-    with EmbeddedBroker(tmp_path_factory.mktemp("broker") / "log") as broker:
-        asyncio.run(_filled(broker.address))
-        yield ClusterSource.open(broker.address, PREFIX)
+def cluster(broker: str) -> LogSource:
+    asyncio.run(_filled(broker))
+    return ClusterSource.open(broker, PREFIX)
 
 
 @pytest.fixture(scope="module", params=["archive", "cluster"])

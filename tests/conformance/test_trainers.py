@@ -2,27 +2,19 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 import pytest
-import torch
-from torch import nn
 
-from learner.engine import TorchEngine
 from learner.samples import StepBatch
-from learner.trainer import GrpoTrainer, Published, ScriptedTrainer, Trainer
+from learner.trainer import Published, ScriptedTrainer, Trainer
+from tests.learner.test_trainer import trainer
 
 NOTHING = StepBatch((), 0, 0, 0, 0, 0, 0, None)
 Make = Callable[[Path], Trainer]
 
 
-def grpo(folder: Path) -> GrpoTrainer:
-    """A trainer over a model of three weights."""
-    torch.manual_seed(3)
-    model = nn.Linear(2, 1)
-    engine = SimpleNamespace(model=model, optimizer=torch.optim.AdamW(model.parameters(), lr=0.1))
-    return GrpoTrainer(cast(TorchEngine, engine), folder / "policies", folder / "checkpoints", keep=9)
+def grpo(folder: Path) -> Trainer:
+    return trainer(folder, keep=9)[0]
 
 
 def scripted(_: Path) -> ScriptedTrainer:
@@ -40,9 +32,9 @@ async def test_a_step_that_leaves_no_samples_trains_nothing(make: Make, tmp_path
 
 
 async def test_weights_are_there_under_their_sha256_or_there_are_none(make: Make, tmp_path: Path) -> None:
-    trainer = make(tmp_path)
-    published = await trainer.publish(3, 1)
-    if trainer.by_step:
+    made = make(tmp_path)
+    published = await made.publish(3, 1)
+    if made.by_step:
         assert Path(published.location).is_absolute() and Path(published.location).is_file()
         assert len(published.sha256) == 64
     else:
@@ -50,8 +42,8 @@ async def test_weights_are_there_under_their_sha256_or_there_are_none(make: Make
 
 
 async def test_equal_weights_have_equal_names_under_every_version(make: Make, tmp_path: Path) -> None:
-    trainer = make(tmp_path)
-    assert (await trainer.publish(1, 1)).sha256 == (await trainer.publish(2, 1)).sha256
+    made = make(tmp_path)
+    assert (await made.publish(1, 1)).sha256 == (await made.publish(2, 1)).sha256
 
 
 async def test_the_next_learner_goes_on_from_the_step_that_was_saved(make: Make, tmp_path: Path) -> None:
@@ -65,13 +57,13 @@ async def test_the_next_learner_goes_on_from_the_step_that_was_saved(make: Make,
 
 
 async def test_a_step_is_never_restored_from_a_later_one(make: Make, tmp_path: Path) -> None:
-    trainer = make(tmp_path)
+    made = make(tmp_path)
     for step in (1, 4):
-        await trainer.save(step, 1, {"step": step, "last": False})
+        await made.save(step, 1, {"step": step, "last": False})
     for asked in range(6):
-        assert (await trainer.restore(asked) or 0) <= asked
+        assert (await made.restore(asked) or 0) <= asked
 
 
 def test_only_a_trainer_of_trajectories_makes_a_version_of_every_step(make: Make, tmp_path: Path) -> None:
-    trainer = make(tmp_path)
-    assert trainer.by_step == trainer.needs_trajectories
+    made = make(tmp_path)
+    assert made.by_step == made.needs_trajectories

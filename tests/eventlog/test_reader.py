@@ -1,6 +1,4 @@
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -8,15 +6,9 @@ from eventlog.client import log_producer
 from eventlog.errors import LogError
 from eventlog.reader import LogTail, end_offsets, ends_if_answered, read_all
 from eventlog.writer import send
-from rods.brokers.embedded import EmbeddedBroker, create_topics
+from rods.brokers.embedded import create_topics
 from schemas.topics import Topic
 from tests.log_writing import send_all
-
-
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with EmbeddedBroker(Path(tmp_path_factory.mktemp("broker"), "log")) as embedded:
-        yield embedded.address
 
 
 async def _write(address: str, topic: str, partition: int, values: list[bytes]) -> list[int]:
@@ -24,39 +16,39 @@ async def _write(address: str, topic: str, partition: int, values: list[bytes]) 
         return await send_all(producer, topic, partition, [("k", value) for value in values])
 
 
-async def test_what_is_sent_is_read_in_order_from_its_partition_up_to_the_end_at_the_call(broker: str) -> None:
-    await create_topics(broker, "order.", 2)
+async def test_what_is_sent_is_read_in_order_from_its_partition_up_to_the_end_at_the_call(any_broker: str) -> None:
+    await create_topics(any_broker, "order.", 2)
     topic = Topic.ROLLOUTS.named("order.")
     values = [f"value {number}".encode() for number in range(1200)]
-    assert await _write(broker, topic, 1, values) == list(range(1200))
-    records = [record async for record in read_all(broker, topic, 1)]
+    assert await _write(any_broker, topic, 1, values) == list(range(1200))
+    records = [record async for record in read_all(any_broker, topic, 1)]
     assert [record.value for record in records] == values
     assert [record.offset for record in records] == list(range(1200))
     assert records[0].key == b"k"
-    assert [record async for record in read_all(broker, topic, 0)] == []
-    assert [record.offset async for record in read_all(broker, topic, 1, 1190, 1193)] == [1190, 1191, 1192]
+    assert [record async for record in read_all(any_broker, topic, 0)] == []
+    assert [record.offset async for record in read_all(any_broker, topic, 1, 1190, 1193)] == [1190, 1191, 1192]
 
 
-async def test_the_end_of_a_partition_counts_every_record_of_its_last_batch(broker: str) -> None:
-    await create_topics(broker, "end.", 3)
+async def test_the_end_of_a_partition_counts_every_record_of_its_last_batch(any_broker: str) -> None:
+    await create_topics(any_broker, "end.", 3)
     topic = Topic.ROLLOUTS.named("end.")
-    await _write(broker, topic, 1, [b"x"] * 321)
-    await _write(broker, topic, 2, [b"x"])
-    assert await end_offsets(broker, [(topic, 0), (topic, 1), (topic, 2)]) == {
+    await _write(any_broker, topic, 1, [b"x"] * 321)
+    await _write(any_broker, topic, 2, [b"x"])
+    assert await end_offsets(any_broker, [(topic, 0), (topic, 1), (topic, 2)]) == {
         (topic, 0): 0,
         (topic, 1): 321,
         (topic, 2): 1,
     }
-    assert [record async for record in read_all(broker, topic, 1, 321)] == []
+    assert [record async for record in read_all(any_broker, topic, 1, 321)] == []
 
 
-async def test_an_event_near_8_mib_travels(broker: str) -> None:
-    await create_topics(broker, "large.", 1)
+async def test_an_event_near_8_mib_travels(any_broker: str) -> None:
+    await create_topics(any_broker, "large.", 1)
     topic = Topic.TRAJECTORIES.named("large.")
     value = bytes(8 * 1024 * 1024)
-    async with log_producer(broker) as producer:
+    async with log_producer(any_broker) as producer:
         assert await send(producer, topic, 0, "task", value) == 0
-    assert [record.value async for record in read_all(broker, topic, 0)] == [value]
+    assert [record.value async for record in read_all(any_broker, topic, 0)] == [value]
 
 
 async def test_an_offset_that_the_broker_does_not_have_stops_the_reader(broker: str) -> None:

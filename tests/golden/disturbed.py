@@ -17,8 +17,8 @@ from schemas.pool import SeedSettled, Settlement
 from schemas.seals import BoundarySeedSelected
 from schemas.synthesis import StageFinished, VariantRejected
 from schemas.topics import Topic
-from streams.archive.partition import PartitionArchive
 from streams.archive.worker import keep_schemas
+from tests.archives import seal
 from tests.simulation.log import Place
 from tests.simulation.outcomes import RUN
 from tests.simulation.schedule import schedule_of
@@ -36,10 +36,7 @@ def write_disturbed(target: Path) -> None:
     _tell_synthesis(world)
     keep_schemas(target)
     for place, values in world.log.records.items():
-        archive = PartitionArchive(target, *place)
-        for offset, value in enumerate(values):
-            archive.add(_record(world, place, offset, value), 0.0)
-        archive.seal()
+        seal(target, *place, [_record(world, place, offset, value) for offset, value in enumerate(values)])
 
 
 def _record(world: World, place: Place, offset: int, value: bytes) -> LogRecord:

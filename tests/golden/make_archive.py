@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from schemas.topics import Topic
-from streams.archive.partition import PartitionArchive
 from streams.archive.read import archived_partitions, read_partition
 from streams.archive.worker import keep_schemas
+from tests.archives import seal
 from tests.golden.disturbed import write_disturbed
 
 ARCHIVES = Path(__file__).parent / "archives"
@@ -73,10 +73,7 @@ def compact(archive: Path, target: Path, topics: Iterable[Topic] = Topic) -> Non
     keep_schemas(target)
     for topic in topics:
         for partition in archived_partitions(archive, topic):
-            records = PartitionArchive(target, topic, partition)
-            for record in read_partition(archive, topic, partition):
-                records.add(record, 0.0)
-            records.seal()
+            seal(target, topic, partition, read_partition(archive, topic, partition))
 
 
 def make(name: str) -> None:

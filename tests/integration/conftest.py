@@ -119,3 +119,12 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("embedded") / "run"
     Loop(folder, *PATIENT, epochs=2).result()
     return folder
+
+
+@pytest.fixture
+def loops() -> Iterator[list[Loop]]:
+    """Runs that end with the test."""
+    started: list[Loop] = []
+    yield started
+    for loop in started:
+        loop.end()

@@ -1,11 +1,7 @@
 """A whole run on Apache Kafka decides as on the embedded broker, and its log is still there afterwards."""
 
-import os
-import signal
-from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient
 
@@ -19,15 +15,6 @@ from tests.integration.kafka_nodes import cluster
 from tests.integration.loop import PATIENT, Loop, archived, digests, first
 
 pytestmark = pytest.mark.kafka
-
-
-@pytest.fixture
-def loops() -> Iterator[list[Loop]]:
-    """Runs that end with the test."""
-    started: list[Loop] = []
-    yield started
-    for loop in started:
-        loop.end()
 
 
 async def test_a_run_whose_own_kafka_is_killed_decides_alike_and_its_log_survives_it(
@@ -66,15 +53,3 @@ async def test_one_of_three_brokers_dies_and_the_run_decides_alike(
         brokers.node(partitions[0]["leader"]).kill()
         loop.result()
     assert digests(tmp_path / "run") == digests(embedded)
-
-
-async def test_ctrl_c_ends_the_run_and_its_kafka(tmp_path: Path, loops: list[Loop]) -> None:
-    loop = Loop(tmp_path / "run", "--broker", "kafka", epochs=50)
-    loops.append(loop)
-    await first(loop.address, Topic.SEALS, lambda event: isinstance(event, PartitionSealed))
-    started = psutil.Process(loop.process.pid).children(recursive=True)
-    assert any("kafka.Kafka" in process.cmdline() for process in started)
-    os.kill(loop.process.pid, signal.SIGINT)
-    loop.process.communicate()
-    assert loop.process.returncode == 130
-    assert [process for process in started if process.is_running() and process.status() != "zombie"] == []

@@ -15,13 +15,11 @@ from learner.log import LearnerLog, Write
 from learner.samples import StepBatch
 from learner.trainer import Published, ScriptedTrainer, Trainer
 from rods.brokers.embedded import create_topics
-from schemas.envelope import stamp
 from schemas.epochs import AlarmRaised, EpochClosed, LearnerStarted, PolicyEvaluated, StepClosed, StepOpened
 from schemas.pool import RetirementRule, SeedSettled, Settlement, TaskInjected, TaskProbed, TaskRetired
 from schemas.rollouts import GroupRequested
 from schemas.rules import LearnerRules, PoolRules, RolloutRules, Rules, SelectRules, SynthesisRules
 from schemas.topics import Topic
-from streams.pool.fold import evolve
 from tests.integration.in_process import Services, events_of, original, originals, pool_states
 from tests.integration.live_broker import LiveBrokers
 
@@ -30,10 +28,10 @@ EPOCHS = 3
 PROVENANCE = RunProvenance("", {}, "", "", "")
 
 
-def rules(deadline: float = 240.0, settle: float = 240.0, epochs: int = EPOCHS, evaluated: int = 2) -> Rules:
+def rules(settle: float = 240.0, epochs: int = EPOCHS, evaluated: int = 2) -> Rules:
     return Rules(
         epochs=epochs,
-        rollout=RolloutRules(k=4, tasks_per_step=5, deadline_seconds=deadline),
+        rollout=RolloutRules(k=4, tasks_per_step=5, deadline_seconds=240.0),
         select=SelectRules(quota=2),
         pool=PoolRules(inject_share="0.25", protect_originals=False),
         synthesis=SynthesisRules(settle_seconds=settle, lag_steps=1),
@@ -145,29 +143,12 @@ async def test_evaluations_are_as_seldom_as_asked_and_the_last_epoch_has_one(bro
     ]
 
 
-async def test_every_epochs_pool_is_on_disk(broker: str, tmp_path: Path) -> None:
-    prefix, chosen = "disk.", rules(epochs=1, evaluated=0)
-    await create_topics(broker, prefix, N)
-    async with Services(broker, prefix, N).running():
-        await learner(broker, prefix, tmp_path, chosen).run()
-    names = {path.name.split("-g")[0] + path.suffix for path in tmp_path.iterdir()}
-    assert names == {f"pool-00000{epoch}{ending}" for epoch in (0, 1) for ending in (".jsonl", ".parquet")}
-
-
 @pytest.mark.parametrize(
     ("kind", "nth"),
     [
-        ("TaskRegistered", 5),
-        ("StepOpened", 2),
         ("GroupRequested", 9),
-        ("BarrierReached", 3),
-        ("StepClosed", 3),
-        ("BoundaryOpened", 2),
-        ("TaskProbed", 1),
         ("TaskRetired", 2),
-        ("TaskInjected", 1),
         ("PoolMaterialized", 2),
-        ("EpochClosed", 1),
     ],
 )
 async def test_a_learner_that_dies_anywhere_leaves_the_next_one_with_the_same_pools(
@@ -216,24 +197,6 @@ async def test_a_second_learner_takes_over_and_the_first_one_stops(broker: str, 
     assert await digests(broker, prefix) == wanted
 
 
-async def test_of_two_learners_that_claim_one_generation_the_first_nonce_wins(broker: str, tmp_path: Path) -> None:
-    prefix = "claim."
-    await create_topics(broker, prefix, N)
-
-    class RacedLog(LearnerLog):
-        async def write(self, writes: Iterable[Write]) -> list[int]:
-            wanted = list(writes)
-            if isinstance(wanted[0].event, LearnerStarted) and wanted[0].topic is Topic.EPOCHS:
-                await super().write([Write(Topic.EPOCHS, 0, "run", LearnerStarted(1, "earlier"))])
-            return await super().write(wanted)
-
-    log = RacedLog(broker, prefix, N, "run", microseconds)
-    late = Learner(log, rules(), ScriptedTrainer(), PROVENANCE, originals(), [], tmp_path, "late")
-    with pytest.raises(SupersededError):
-        await late.run()
-    assert await events_of(broker, prefix, Topic.POOL) == []
-
-
 async def test_a_prefix_that_holds_another_run_is_refused(broker: str, tmp_path: Path) -> None:
     await undisturbed(broker, tmp_path)
     before = await events_of(broker, "whole.", Topic.EPOCHS)
@@ -248,18 +211,6 @@ async def test_another_number_of_partitions_is_refused(broker: str, tmp_path: Pa
     wrong = Learner(log, rules(), ScriptedTrainer(), PROVENANCE, originals(), [], tmp_path, "n")
     with pytest.raises(LearnerError, match="this run has 2 partitions, which never changes"):
         await wrong.run()
-
-
-async def test_a_group_that_nobody_runs_is_missing_after_the_deadline(broker: str, tmp_path: Path) -> None:
-    prefix = "missing."
-    await create_topics(broker, prefix, N)
-    chosen = rules(deadline=8.0, epochs=1, evaluated=0)
-    async with Services(broker, prefix, N, answers=lambda request: request.task != "mixed-3").running():
-        await learner(broker, prefix, tmp_path, chosen).run()
-    closed = of(StepClosed, await events_of(broker, prefix, Topic.EPOCHS))
-    assert (sum(step.missing for step in closed), sum(step.measured for step in closed)) == (1, 11)
-    last = (await pool_states(broker, prefix))[-1]
-    assert "mixed-3" in last.members
 
 
 async def test_a_seed_that_nobody_settles_expires_and_the_run_goes_on(broker: str, tmp_path: Path) -> None:
@@ -327,15 +278,3 @@ async def test_a_step_whose_checkpoint_is_gone_stops_the_next_learner(broker: st
         trainer.saved.discard(2)
         with pytest.raises(LearnerError, match="there is no checkpoint of step 2"):
             await learner(broker, prefix, tmp_path, rules(), nonce="two", trainer=trainer).run()
-
-
-async def test_what_an_older_learner_still_writes_changes_nothing(broker: str, tmp_path: Path) -> None:
-    await undisturbed(broker, tmp_path)
-    states = await pool_states(broker, "whole.")
-    state = evolve(states[-1], states[-1].next_offset, stamped(LearnerStarted(2, "newer")))
-    zombie = TaskRetired(1, EPOCHS + 1, min(state.members), RetirementRule.DRIFT_LOW, "", "", 0, ())
-    assert evolve(state, state.next_offset, stamped(zombie)).members == state.members
-
-
-def stamped(event: Any) -> Any:
-    return stamp(event, run_id="run", occurred_at=1, producer="learner")

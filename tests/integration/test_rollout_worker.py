@@ -89,7 +89,7 @@ async def test_a_request_comes_back_as_k_trajectories_then_one_result(wire: "Wir
 @pytest.mark.parametrize("signalled", [False, True])
 async def test_what_a_worker_leaves_in_mid_group_is_delivered_by_the_next(wire: "Wire", signalled: bool) -> None:
     await open_run(wire)
-    asked = [request(TASKS[n % 4], group=f"g{n}", k=256) for n in range(24)]
+    asked = [request(TASKS[n % 4], group=f"g{n}", k=128) for n in range(24)]
     for number, event in enumerate(asked):
         await wire.put(Topic.ASSIGNMENTS, event, partition=number % 2)
     first = start_worker(wire)
@@ -107,7 +107,7 @@ async def test_what_a_worker_leaves_in_mid_group_is_delivered_by_the_next(wire: 
         outcomes.setdefault(fact.event.group, set()).add(tuple(slot.outcomes for slot in fact.event.slots))
     assert all(len(distinct) == 1 for distinct in outcomes.values())
     executions = {(fact.event.group, fact.event.execution) for fact in after}
-    trajectories = await wire.read(Topic.TRAJECTORIES, lambda facts: len(facts) >= 256 * len(executions))
+    trajectories = await wire.read(Topic.TRAJECTORIES, lambda facts: len(facts) >= 128 * len(executions))
     delivered = {(fact.event.group, fact.event.execution) for fact in trajectories}
     assert executions <= delivered
 
@@ -162,6 +162,7 @@ async def test_an_event_of_an_unknown_schema_stops_the_worker(wire: "Wire", topi
     assert await asyncio.to_thread(worker.wait) == 1
 
 
+@pytest.mark.slow
 async def test_a_model_samples_with_the_version_that_is_asked_for(wire: "Wire") -> None:
     await open_run(wire)
     weights = MODEL / "model.safetensors"

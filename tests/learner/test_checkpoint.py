@@ -2,29 +2,15 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM
 
 from learner.checkpoint import load_checkpoint, load_weights, publish_weights, save_checkpoint
 from learner.checkpoint_files import file_digest
 from learner.engine import TorchEngine, TrainingSample
 from learner.errors import CheckpointError
 from schemas.rules import LearnerRules
+from tests.learner.test_engine import tiny_model
 
 RULES = LearnerRules.model_validate({"learning_rate": 1e-2})
-
-
-def tiny_model(seed: int, hidden: int = 16) -> LlamaForCausalLM:
-    torch.manual_seed(seed)
-    return LlamaForCausalLM(
-        LlamaConfig(
-            vocab_size=11,
-            hidden_size=hidden,
-            intermediate_size=16,
-            num_hidden_layers=1,
-            num_attention_heads=2,
-            tie_word_embeddings=True,
-        )
-    )
 
 
 def batch() -> list[TrainingSample]:

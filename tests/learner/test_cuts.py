@@ -2,11 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from eventlog.reader import LogRecord
 from learner.cuts import PENDING, Cuts, Pending, cut_name, read_pending, record_pending, step_of, write_pending
 from schemas.topics import Topic
 from streams.archive.cut import read_cuts, record_cut
-from streams.archive.partition import PartitionArchive
+from tests.archives import record, seal
 
 
 def test_a_cut_is_named_by_the_newest_checkpoint_of_its_step(tmp_path: Path) -> None:
@@ -39,21 +38,14 @@ def test_the_names_of_recorded_cuts_are_known(tmp_path: Path) -> None:
     assert Cuts(tmp_path, tmp_path).named() == {"checkpoint-000001-g0001-aa"}
 
 
-def sealed(archive: Path, until: int) -> None:
-    grown = PartitionArchive(archive, Topic.POOL, 0)
-    for offset in range(grown.next_offset or 0, until):
-        grown.add(LogRecord("rods.pool", 0, offset, 0, b"k", b"v", ()), 0.0)
-    grown.seal()
-
-
 def test_a_pending_cut_becomes_one_once_the_archive_holds_it(tmp_path: Path) -> None:
     waiting = [Pending("step-000001", {(Topic.POOL, 0): 2}), Pending("step-000002", {(Topic.POOL, 0): 5})]
     write_pending(tmp_path, waiting)
     assert record_pending(tmp_path) == [] and read_pending(tmp_path) == waiting
     assert Cuts(tmp_path, tmp_path).named() == {"step-000001", "step-000002"}
-    sealed(tmp_path, 4)
+    seal(tmp_path, Topic.POOL, 0, map(record, range(4)))
     assert [cut.name for cut in record_pending(tmp_path)] == ["step-000001"]
-    sealed(tmp_path, 5)
+    seal(tmp_path, Topic.POOL, 0, [record(4)])
     assert [(cut.number, cut.name) for cut in record_pending(tmp_path)] == [(2, "step-000002")]
     assert read_pending(tmp_path) == [] and len(read_cuts(tmp_path)) == 2
 

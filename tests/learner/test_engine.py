@@ -6,12 +6,12 @@ from learner.engine import TorchEngine, TrainingSample, pack
 from schemas.rules import LearnerRules
 
 
-def tiny_model(seed: int = 1) -> LlamaForCausalLM:
+def tiny_model(seed: int = 1, hidden: int = 16) -> LlamaForCausalLM:
     torch.manual_seed(seed)
     return LlamaForCausalLM(
         LlamaConfig(
             vocab_size=11,
-            hidden_size=16,
+            hidden_size=hidden,
             intermediate_size=16,
             num_hidden_layers=2,
             num_attention_heads=2,

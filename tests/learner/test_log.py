@@ -1,5 +1,5 @@
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -10,18 +10,12 @@ from eventlog.errors import LogError
 from eventlog.writer import send
 from learner.errors import SupersededError
 from learner.log import LearnerLog, Write
-from rods.brokers.embedded import EmbeddedBroker, create_topics
+from rods.brokers.embedded import create_topics
 from schemas.epochs import LearnerStarted, PolicyPublished
 from schemas.rollouts import TrajectoryRecorded
 from schemas.topics import Topic
 
 N = 2
-
-
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with EmbeddedBroker(tmp_path_factory.mktemp("broker") / "log") as embedded:
-        yield embedded.address
 
 
 @asynccontextmanager

@@ -1,4 +1,5 @@
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -9,18 +10,16 @@ from torch import nn
 
 from learner.engine import TorchEngine
 from learner.errors import CheckpointError
-from learner.samples import StepBatch
 from learner.trainer import GrpoTrainer
 
-NOTHING = StepBatch((), 0, 0, 0, 0, 0, 0, None)
 
-
-def trainer(folder: Path, keep: int = 2) -> tuple[GrpoTrainer, nn.Linear]:
+def trainer(folder: Path, keep: int = 2, named: Iterable[str] = ()) -> tuple[GrpoTrainer, nn.Linear]:
     """A trainer over a model of three weights."""
     torch.manual_seed(3)
     model = nn.Linear(2, 1)
     engine = SimpleNamespace(model=model, optimizer=torch.optim.AdamW(model.parameters(), lr=0.1))
-    made = GrpoTrainer(cast(TorchEngine, engine), folder / "policies", folder / "checkpoints", keep)
+    policies, checkpoints = folder / "policies", folder / "checkpoints"
+    made = GrpoTrainer(cast(TorchEngine, engine), policies, checkpoints, keep, named=lambda: set(named))
     return made, model
 
 
@@ -103,11 +102,7 @@ async def test_published_weights_are_named_by_version_and_the_oldest_are_let_go_
 async def test_a_checkpoint_that_a_cut_names_is_kept_whatever_its_age(tmp_path: Path) -> None:
     first, model = trainer(tmp_path)
     await saved(first, model, 1)
-    named = {path.name for path in (tmp_path / "checkpoints").iterdir()}
-    engine = SimpleNamespace(model=model, optimizer=torch.optim.AdamW(model.parameters(), lr=0.1))
-    made = GrpoTrainer(
-        cast(TorchEngine, engine), tmp_path / "policies", tmp_path / "checkpoints", 2, named=lambda: named
-    )
+    made, model = trainer(tmp_path, named=[path.name for path in (tmp_path / "checkpoints").iterdir()])
     for step in range(2, 7):
         await saved(made, model, step)
     assert steps_on_disk(tmp_path) == [1, 5, 6]

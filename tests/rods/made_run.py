@@ -1,8 +1,10 @@
 """A small run, made of events: two originals, one variant, two epochs of one step, evaluations before and after."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from rods.reports.summary import RunSummary, SummaryFold
 from schemas.envelope import stamp
 from schemas.epochs import (
     AlarmRaised,
@@ -158,3 +160,17 @@ def made_run() -> list[Any]:
     log.add(AlarmRaised(1, "starvation", 2, 2, "nothing was injected"))
     log.add(pool(2, "a", "b"), evaluated(2, h1=12, h2=8), EpochClosed(1, 2, 2, "digest-2"))
     return log.events
+
+
+def summary_of(events: Iterable[Any]) -> RunSummary:
+    fold = SummaryFold()
+    for event in events:
+        fold.evolve(event)
+    return fold.summary()
+
+
+def summary(*reasons: str) -> RunSummary:
+    """Of the run, in which variants were rejected for these reasons too."""
+    more = [rejected(reason, 10 + attempt) for attempt, reason in enumerate(reasons)]
+    stamped = [stamp(event, run_id="made", occurred_at=1, producer="synthesis") for event in more]
+    return summary_of([*made_run(), *stamped])

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from eventlog.client import log_producer
-from eventlog.reader import LogRecord
 from rods.brokers.embedded import EmbeddedBroker
 from rods.cli.run import run as run_command
 from rods.errors import UserError
@@ -21,7 +20,8 @@ from schemas.epochs import EpochClosed
 from schemas.rules import Rules
 from schemas.topics import Topic
 from streams.archive.cut import record_cut
-from streams.archive.partition import PartitionArchive, partition_folder
+from streams.archive.partition import partition_folder
+from tests.archives import record, seal
 from tests.log_writing import send_all
 
 
@@ -38,11 +38,9 @@ def run_folder(path: Path, kind: str = "embedded", policy: str = "scripted", **c
 
 def archived(folder: RunFolder, *events: Event) -> None:
     """Events of the learner's log, sealed."""
-    grown = PartitionArchive(folder.archive, Topic.EPOCHS, 0)
-    for offset, event in enumerate(events):
-        grown.add(LogRecord("rods.epochs", 0, offset, 1, b"run", stamped(event, "run"), ()), 0.0)
-    grown.seal()
-    PartitionArchive(folder.archive, Topic.ROLLOUTS, 0)
+    values = [stamped(event, "run") for event in events]
+    seal(folder.archive, Topic.EPOCHS, 0, [record(n, value, topic=Topic.EPOCHS) for n, value in enumerate(values)])
+    seal(folder.archive, Topic.ROLLOUTS, 0, [])
 
 
 def cut_at(folder: RunFolder, name: str, end: int = 1) -> None:

@@ -1,7 +1,7 @@
 """What goes wrong while a learner trains."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 from schemas.seals import SelectionClosed
 from schemas.topics import Topic
@@ -69,11 +69,7 @@ class Faults:
                 self.world.rebalance()
 
     def wake_worker(self) -> None:
-        for worker in self.world.workers.values():
-            if worker.paused:
-                worker.paused = False
-                self.world.trace("%s: wakes", worker.name)
-                return
+        self._wake(self.world.workers.values())
 
     def deafen_worker(self) -> None:
         """The group goes on without a worker that goes on as well."""
@@ -106,10 +102,14 @@ class Faults:
                 self.second_learner()
 
     def wake_learner(self) -> None:
-        for learner in self.world.learners.values():
-            if learner.paused:
-                learner.paused = False
-                self.world.trace("%s: wakes", learner.name)
+        self._wake(self.world.learners.values())
+
+    def _wake(self, processes: Iterable[Any]) -> None:
+        """The first that is paused."""
+        for process in processes:
+            if process.paused:
+                process.paused = False
+                self.world.trace("%s: wakes", process.name)
                 return
 
     def second_learner(self) -> None:

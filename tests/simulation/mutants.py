@@ -37,12 +37,13 @@ Committed = dict[Place, int]
 @dataclass(frozen=True, slots=True)
 class Mutant:
     """name: the rule that is broken. adjust: what it does to a session before it opens. impatient: nobody waits for
-    the broker to have what was posted."""
+    the broker to have what was posted. first_seed: of the schedules that are tried, where few find it."""
 
     name: str
     patches: tuple[Patch, ...] = ()
     adjust: Callable[[Session, Committed], None] | None = None
     impatient: bool = False
+    first_seed: int = 0
 
 
 _result = streams.measure.fold._result
@@ -170,15 +171,23 @@ MUTANTS = (
     Mutant("recovery ignores the barrier offset", adjust=barrier_offset_is_ignored),
     Mutant("recovery starts from the commits", adjust=committed_offset_is_trusted),
     Mutant("recovery forgets what a step did to a task", ((streams.seals.reader, "recover", recovery_forgets_tasks),)),
-    Mutant("recovery forgets the generation", ((streams.seals.reader, "recover", recovery_forgets_generation),)),
+    Mutant(
+        "recovery forgets the generation",
+        ((streams.seals.reader, "recover", recovery_forgets_generation),),
+        first_seed=300,
+    ),
     Mutant("acknowledged before the broker has the seal", impatient=True),
     Mutant("acknowledged on delivery", ((MEASURE_AGENT, "take", ack_at_once),)),
     Mutant("selections acknowledged before their seeds", ((SELECT_AGENT, "take", seeds_after_the_ack),)),
     Mutant("N - 1 seals make a step", ((SELECT, "_propose", propose_early),)),
     Mutant("one chunk makes a seal", ((SELECT, "assemble", first_chunk_is_the_seal),)),
-    Mutant("the pool takes events of older learners", ((POOL, "superseded", nobody_is_superseded),)),
+    Mutant("the pool takes events of older learners", ((POOL, "superseded", nobody_is_superseded),), first_seed=150),
     Mutant("the pool takes variants of no seed", ((streams.pool.decide, "queue_of", every_candidate_is_of_a_seed),)),
     Mutant("a restart does not write seeds again", adjust=no_seeds_again),
     Mutant("a committed selection has its seeds", ((SELECT_AGENT, "resume", commits_are_trusted),)),
-    Mutant("all committed selections but the newest have their seeds", ((streams.service.session, "RECENT", 1),)),
+    Mutant(
+        "all committed selections but the newest have their seeds",
+        ((streams.service.session, "RECENT", 1),),
+        first_seed=1400,
+    ),
 )

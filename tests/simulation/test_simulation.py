@@ -1,4 +1,4 @@
-"""2,000 seeded schedules, each held to a plain fold of its log; and broken rules, each of which they find."""
+"""Seeded schedules, each held to a plain fold of its log; and broken rules, each of which they find."""
 
 import ast
 from collections import Counter
@@ -20,18 +20,21 @@ from tests.simulation.schedule import schedule_of, undisturbed
 from tests.simulation.simulate import played, simulate, undisturbed_digests
 from tests.simulation.world import World
 
-SCHEDULES = 2000
-SHARE = 250
+SCHEDULES = range(500)
 
 
-@pytest.mark.parametrize("first", range(0, SCHEDULES, SHARE))
-def test_what_stands_in_the_final_log_is_what_a_plain_fold_of_it_says(first: int) -> None:
-    assert check(range(first, first + SHARE)) == ""
+def test_what_stands_in_the_final_log_is_what_a_plain_fold_of_it_says() -> None:
+    assert check(SCHEDULES) == ""
+
+
+@pytest.mark.slow
+def test_what_stands_in_the_logs_of_more_schedules_is_so_too() -> None:
+    assert check(range(SCHEDULES.stop, 2000)) == ""
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name.replace(" ", "-"))
 def test_a_broken_rule_is_found(mutant: Mutant) -> None:
-    assert "fails" in check(range(SCHEDULES), mutant.name)
+    assert "fails" in check(range(mutant.first_seed, mutant.first_seed + 400), mutant.name)
 
 
 def test_a_seed_is_one_schedule() -> None:

@@ -19,11 +19,11 @@ from eventlog.reader import LogRecord, LogTail, end_offsets, read_all
 from rods.brokers.embedded import create_topics
 from rods.errors import UserError
 from rods.supervise import RestartLimits, Supervisor, WorkerSpec
-from schemas.codec import decode, encode
+from schemas.codec import encode
 from schemas.identity import group_id
 from schemas.seals import SelectionClosed
 from schemas.topics import Topic, partition_of
-from tests.integration.faults.verdict import Log, assert_no_result_lost, assert_streams_right, derived
+from tests.integration.faults.verdict import Log, assert_no_result_lost, assert_streams_right, decoded, derived
 from tests.integration.faults.worker import STACKS
 from tests.integration.holding import Holding, held, share
 from tests.streams.rollout_log import barrier, expected, result, started
@@ -86,9 +86,11 @@ class Worker:
         said = self.log_file.read_text()[-ACCOUNT_CHARS:]
         return f"{self.log_file.stem}: pid {pid}, {self.deaths} deaths, fired {self.fired}, holds {self.held}\n{said}"
 
-    async def end(self) -> None:
-        """As an operator would."""
+    async def end(self) -> int | None:
+        """As an operator would; its exit code."""
+        process = self.supervisor._workers["streams"]._process
         await self.supervisor.stop()
+        return process.returncode if process else None
 
     async def until(self, what: Callable[["Worker"], object]) -> None:
         """Waits until something is so. Raises AssertionError where the worker keeps dying meanwhile."""
@@ -140,7 +142,8 @@ class Bench:
         return self.workers[-1]
 
     async def put(self, event: Any, partition: int, topic: Topic = Topic.ROLLOUTS) -> None:
-        await self.producer.send_and_wait(topic.named(self.prefix), encode(event), partition=partition)
+        value = event if isinstance(event, bytes) else encode(event)
+        await self.producer.send_and_wait(topic.named(self.prefix), value, partition=partition)
 
     async def results(self, step: int, tasks: Iterable[str] | None = None) -> None:
         """A result of each task, and most of them again with other outcomes."""
@@ -166,17 +169,22 @@ class Bench:
         await self.barriers(step, last=last)
         await self.closed(step)
 
-    async def closed(self, step: int) -> None:
-        """Waits for a step's selection."""
-        place = (Topic.SEALS.named(self.prefix), 0)
-        async with self._guarded(), LogTail(self.address, {place: None}) as tail:
-            while True:
-                for record in await tail.poll(0.2):
-                    event = decode(record.value or b"")
-                    if isinstance(event, SelectionClosed) and event.step == step:
-                        return
+    async def events(self, topic: Topic, enough: Callable[[list[Any]], bool]) -> list[Any]:
+        """A topic's events from its start, as soon as there are enough. Fails where a worker keeps dying meanwhile."""
+        starts: dict[tuple[str, int], int | None] = dict.fromkeys(self._places(topic))
+        found: list[Any] = []
+        async with self._guarded(), LogTail(self.address, starts) as tail:
+            while not enough(found):
+                found += [event for record in await tail.poll(0.2) if (event := decoded(record)) is not None]
                 for worker in self.workers:
                     await _alive(worker)
+        return found
+
+    async def closed(self, step: int) -> None:
+        """Waits for a step's selection."""
+        await self.events(
+            Topic.SEALS, lambda events: any(isinstance(e, SelectionClosed) and e.step == step for e in events)
+        )
 
     async def shared(self, *workers: Worker) -> None:
         """Waits until these workers are the group: each has a part of the partitions, and their state."""
@@ -188,24 +196,18 @@ class Bench:
 
     async def measured(self, groups: int) -> None:
         """Waits for the views of so many groups."""
-        places = {(Topic.MEASUREMENTS.named(self.prefix), number): 0 for number in range(self.partitions)}
-        seen: set[str] = set()
-        async with self._guarded(), LogTail(self.address, places) as tail:
-            while len(seen) < groups:
-                seen |= {decode(record.value or b"").group for record in await tail.poll(0.2)}
+        await self.events(Topic.MEASUREMENTS, lambda events: len({event.group for event in events}) >= groups)
 
     async def commit(self, *, ahead: int = 0) -> None:
         """Joins the group alone and commits the ends of everything, or offsets behind them."""
-        places = [(Topic.ROLLOUTS.named(self.prefix), number) for number in range(self.partitions)]
-        places.append((Topic.SEALS.named(self.prefix), 0))
-        ends = await end_offsets(self.address, places)
+        ends = await end_offsets(self.address, self.sources)
         consumer = AIOKafkaConsumer(
             bootstrap_servers=self.address, group_id=f"{self.prefix}streams", enable_auto_commit=False
         )
-        consumer.subscribe(list({topic for topic, _ in places}))
+        consumer.subscribe(list({topic for topic, _ in ends}))
         await consumer.start()
         try:
-            while len(consumer.assignment()) < len(places):
+            while len(consumer.assignment()) < len(ends):
                 await consumer.getmany(timeout_ms=100, max_records=1)
             await consumer.commit({TopicPartition(*place): end + ahead for place, end in ends.items()})
         finally:
@@ -216,8 +218,7 @@ class Bench:
         topics = (Topic.ROLLOUTS, Topic.MEASUREMENTS, Topic.SEALS, Topic.SEEDS, Topic.DEAD_LETTERS)
         found: dict[tuple[Topic, int], list[LogRecord]] = {}
         for topic in topics:
-            for number in range(self.partitions if topic.by_task else 1):
-                name = topic.named(self.prefix)
+            for name, number in self._places(topic):
                 found[topic, number] = [record async for record in read_all(self.address, name, number, None)]
         return found
 
@@ -234,12 +235,9 @@ class Bench:
 
     async def _seeds_written(self) -> None:
         """A selection's seeds follow it."""
-        places = {(Topic.SEEDS.named(self.prefix), number): 0 for number in range(self.partitions)}
         chosen = {seed.seed for closed in derived(await self.log()).selections for seed in closed.seeds}
         assert chosen
-        async with self._guarded(), LogTail(self.address, places) as tail:
-            while chosen:
-                chosen -= {decode(record.value or b"").seed for record in await tail.poll(0.2)}
+        await self.events(Topic.SEEDS, lambda events: chosen <= {event.seed for event in events})
 
     @asynccontextmanager
     async def _guarded(self) -> AsyncIterator[None]:
@@ -249,6 +247,14 @@ class Bench:
                 yield
         except TimeoutError as error:
             raise AssertionError("\n\n".join([await worker.account() for worker in self.workers])) from error
+
+    @property
+    def sources(self) -> list[tuple[str, int]]:
+        """The partitions that the streams read."""
+        return [*self._places(Topic.ROLLOUTS), *self._places(Topic.SEALS)]
+
+    def _places(self, topic: Topic) -> list[tuple[str, int]]:
+        return [(topic.named(self.prefix), number) for number in range(self.partitions if topic.by_task else 1)]
 
     def _on(self, task: str, partition: int) -> bool:
         return partition_of(task, self.partitions) == partition

@@ -58,7 +58,7 @@ def honest_late(log: Log) -> set[str]:
     found: set[str] = set()
     seals = derived(log).seals
     for seal in seals:
-        events = [_decoded(record) for record in log[Topic.ROLLOUTS, seal.partition]]
+        events = [decoded(record) for record in log[Topic.ROLLOUTS, seal.partition]]
         before, behind = (
             {event.group for event in part if isinstance(event, RolloutFinished) and event.execution != EXECUTION}
             for part in (events[: seal.barrier_offset], events[seal.barrier_offset :])
@@ -176,7 +176,7 @@ def _events(log: Log, topic: Topic, partition: int | None = None) -> Iterable[tu
     for (name, number), records in log.items():
         if name is topic and partition in (None, number):
             for record in records:
-                event = _decoded(record)
+                event = decoded(record)
                 if event is not None:
                     yield number, event
 
@@ -185,7 +185,8 @@ def _partitions(log: Log) -> list[int]:
     return sorted(number for topic, number in log if topic is Topic.ROLLOUTS)
 
 
-def _decoded(record: LogRecord) -> Any:
+def decoded(record: LogRecord) -> Any:
+    """Its event; None where it holds none."""
     try:
         return decode(record.value or b"")
     except UndecodableError:
@@ -194,7 +195,7 @@ def _decoded(record: LogRecord) -> Any:
 
 def _all(log: Log, topic: Topic, partition: int) -> list[Any]:
     """An event or None for every offset."""
-    return [_decoded(record) for record in log[topic, partition]]
+    return [decoded(record) for record in log[topic, partition]]
 
 
 def _seal(seal: PartitionSealed) -> tuple[Any, ...]:

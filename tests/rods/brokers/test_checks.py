@@ -1,15 +1,12 @@
 """`rods doctor` on live brokers: what works is shown by doing it, and what is degraded is named."""
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from eventlog.connection import Connection
 from rods.brokers.checks import examine_broker
-from rods.brokers.embedded import EmbeddedBroker, create_topics
-from rods.brokers.kafka import KafkaBroker
+from rods.brokers.embedded import create_topics
 from rods.brokers.topic_admin import TopicAdmin
 from rods.diagnosis import Condition, Diagnosis
 from schemas.topics import Topic
@@ -20,13 +17,6 @@ CHECKS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
-    folder = tmp_path_factory.mktemp("kafka")
-    with KafkaBroker(folder, folder / "log") as broker:
-        yield Connection(broker.address)
-
-
 async def degraded(connection: Connection, prefix: str = "rods.") -> dict[str, Diagnosis]:
     findings = await examine_broker(connection, prefix, 4)
     assert [finding.check for finding in findings] == CHECKS
@@ -34,11 +24,10 @@ async def degraded(connection: Connection, prefix: str = "rods.") -> dict[str, D
     return {finding.check: finding for finding in findings if finding.health is Condition.DEGRADED}
 
 
-async def test_the_embedded_brokers_shortcomings_are_named(tmp_path: Path) -> None:
-    with EmbeddedBroker(tmp_path / "log") as broker:
-        found = await degraded(Connection(broker.address))
-        async with TopicAdmin(broker.address) as admin:
-            assert [name for name in await admin.names() if "doctor" in name] == []
+async def test_the_embedded_brokers_shortcomings_are_named(broker: str) -> None:
+    found = await degraded(Connection(broker))
+    async with TopicAdmin(broker) as admin:
+        assert [name for name in await admin.names() if "doctor" in name] == []
     assert set(found) == {
         *("versions", "replication", "transactions", "read_committed", "join time", "end offsets"),
     }
@@ -47,16 +36,16 @@ async def test_the_embedded_brokers_shortcomings_are_named(tmp_path: Path) -> No
 
 
 @pytest.mark.kafka
-async def test_a_single_kafka_lacks_replicas_alone(kafka: Connection) -> None:
-    assert set(await degraded(kafka)) == {"replication"}
+async def test_a_single_kafka_lacks_replicas_alone(kafka: str) -> None:
+    assert set(await degraded(Connection(kafka))) == {"replication"}
     async with TopicAdmin(kafka) as admin:
         assert [name for name in await admin.names() if "doctor" in name] == []
 
 
 @pytest.mark.kafka
-async def test_a_retention_that_would_lose_the_log_is_named(kafka: Connection) -> None:
+async def test_a_retention_that_would_lose_the_log_is_named(kafka: str) -> None:
     specs = await create_topics(kafka, "kept.", 4)
-    assert "retention" not in await degraded(kafka, "kept.")
+    assert "retention" not in await degraded(Connection(kafka), "kept.")
     async with TopicAdmin(kafka) as admin:
         [seals] = [spec for spec in specs if spec.topic is Topic.SEALS]
         await admin.delete([seals.name])
@@ -64,7 +53,7 @@ async def test_a_retention_that_would_lose_the_log_is_named(kafka: Connection) -
             await asyncio.sleep(0.1)
         shorter = type(seals)(seals.topic, seals.name, 1, 1, {**seals.config, "retention.ms": "60000"})
         await admin.create([shorter])
-    found = (await degraded(kafka, "kept."))["retention"]
+    found = (await degraded(Connection(kafka), "kept."))["retention"]
     assert "kept.seals retention.ms=60000, not -1" in found.detail
     assert "rods topics apply" in found.detail
 

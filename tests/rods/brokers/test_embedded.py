@@ -1,5 +1,4 @@
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -66,42 +65,40 @@ def test_an_address_that_is_not_host_and_port_is_refused(address: str) -> None:
         parse_address(address)
 
 
-def test_the_broker_dies_with_a_killed_parent(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "made",
+    ["embedded.EmbeddedBroker(log)", pytest.param("kafka.KafkaBroker(log.parent, log)", marks=pytest.mark.kafka)],
+)
+def test_a_broker_dies_with_a_killed_parent(tmp_path: Path, made: str) -> None:
     script = (
-        "import sys, time; from pathlib import Path; from rods.brokers.embedded import EmbeddedBroker\n"
-        "broker = EmbeddedBroker(Path(sys.argv[1])).__enter__(); print(broker.pid, flush=True); time.sleep(60)"
+        "import sys, time; from pathlib import Path; from rods.brokers import embedded, kafka\n"
+        f"log = Path(sys.argv[1]); broker = {made}.__enter__(); print(broker.pid, flush=True); time.sleep(600)"
     )
     root = Path(__file__).resolve().parents[3]
-    parent = subprocess.Popen(
-        [sys.executable, "-c", script, str(tmp_path / "broker.log")],
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=root,
-        env={**os.environ, "PYTHONPATH": str(root)},
-    )
-    assert parent.stdout is not None
-    broker = int(parent.stdout.readline())
-    assert alive(broker)
-    parent.send_signal(signal.SIGKILL)
-    parent.wait()
+    command = [sys.executable, "-c", script, str(tmp_path / "log")]
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root, env=environment) as parent:
+        assert parent.stdout is not None
+        broker = int(parent.stdout.readline())
+        assert alive(broker)
+        parent.kill()
     while alive(broker):
         time.sleep(0.02)
 
 
-async def test_topics_are_made_once_with_n_partitions_by_task_and_one_otherwise(tmp_path: Path) -> None:
-    with EmbeddedBroker(tmp_path / "broker.log") as broker:
-        await create_topics(broker.address, "t.", 3)
-        await create_topics(broker.address, "t.", 3)
-        admin = AIOKafkaAdminClient(bootstrap_servers=broker.address)
-        await admin.start()
-        try:
-            described = await admin.describe_topics([topic.named("t.") for topic in Topic])
-        finally:
-            await admin.close()
-        counts = {topic["topic"]: len(topic["partitions"]) for topic in described}
-        assert counts == {topic.named("t."): 3 if topic.by_task else 1 for topic in Topic}
-        with pytest.raises(UserError, match="has 3 partitions where 4"):
-            await create_topics(broker.address, "t.", 4)
+async def test_topics_are_made_once_with_n_partitions_by_task_and_one_otherwise(any_broker: str) -> None:
+    await create_topics(any_broker, "t.", 3)
+    await create_topics(any_broker, "t.", 3)
+    admin = AIOKafkaAdminClient(bootstrap_servers=any_broker)
+    await admin.start()
+    try:
+        described = await admin.describe_topics([topic.named("t.") for topic in Topic])
+    finally:
+        await admin.close()
+    counts = {topic["topic"]: len(topic["partitions"]) for topic in described}
+    assert counts == {topic.named("t."): 3 if topic.by_task else 1 for topic in Topic}
+    with pytest.raises(UserError, match="has 3 partitions where 4"):
+        await create_topics(any_broker, "t.", 4)
 
 
 def test_the_topics_file_keeps_every_log_for_ever_but_trajectories() -> None:

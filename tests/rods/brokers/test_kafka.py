@@ -2,10 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
-import time
-from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -98,24 +94,3 @@ async def test_the_log_survives_a_stop_and_a_kill_and_new_ports(tmp_path: Path) 
                 psutil.Process(broker.pid).wait()
     assert found == [(found[0][0], 10), (found[0][0], 20), (found[0][0], 30)]
     assert found[0][0]
-
-
-@pytest.mark.kafka
-def test_the_broker_dies_with_a_killed_parent(tmp_path: Path) -> None:
-    script = (
-        "import sys, time; from pathlib import Path; from rods.brokers.kafka import KafkaBroker\n"
-        "folder = Path(sys.argv[1]); broker = KafkaBroker(folder, folder / 'log').__enter__()\n"
-        "print(broker.pid, flush=True); time.sleep(600)"
-    )
-    command = [sys.executable, "-c", script, str(tmp_path)]
-    root = Path(__file__).resolve().parents[3]
-    environment = {**os.environ, "PYTHONPATH": str(root)}
-    parent = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root, env=environment)
-    assert parent.stdout is not None
-    broker = psutil.Process(int(parent.stdout.readline()))
-    assert "kafka.Kafka" in broker.cmdline()
-    parent.send_signal(signal.SIGKILL)
-    parent.communicate()
-    with suppress(psutil.NoSuchProcess):
-        while broker.status() != psutil.STATUS_ZOMBIE:
-            time.sleep(0.02)

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from eventlog.dead_letters import refusal, refused_bytes
 from eventlog.reader import read_all
 from eventlog.writer import send
 from rods.brokers.dead_letters import Fate, fate_of
-from rods.brokers.embedded import EmbeddedBroker, create_topics
+from rods.brokers.embedded import create_topics
 from rods.cli.main import app
 from rods.errors import UserError
 from schemas.codec import encode
@@ -25,12 +25,6 @@ from tests.streams.rollout_log import barrier, result
 
 RUNNER = CliRunner()
 POISON = b"\x00 not an event"
-
-
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with EmbeddedBroker(tmp_path_factory.mktemp("broker") / "log") as started:
-        yield started.address
 
 
 def letter(topic: str, partition: int, offset: int, value: bytes) -> EventRefused:

@@ -3,10 +3,8 @@
 import json
 from pathlib import Path
 
-import pytest
 from typer.testing import CliRunner, Result
 
-from rods.brokers.process import claim_port
 from rods.cli.main import app
 
 RUNNER = CliRunner()
@@ -32,12 +30,9 @@ def test_what_a_run_here_would_use_is_shown_by_doing_it() -> None:
     assert "keeps nothing on disk" in details["broker"] and "parameters" in details["policy"]
 
 
-@pytest.mark.parametrize("part", ["broker", "policy", "tasks"])
-def test_a_part_that_cannot_work_is_named_and_the_others_are_examined_all_the_same(part: str, tmp_path: Path) -> None:
-    broken = {"broker": f"127.0.0.1:{claim_port(0)}", "policy": str(tmp_path), "tasks": str(tmp_path / "none.jsonl")}
-    options = {"policy": "scripted", "broker": "127.0.0.1:1", part: broken[part]}
-    result = RUNNER.invoke(app, ["doctor", *(word for name, value in options.items() for word in (f"--{name}", value))])
+def test_parts_that_cannot_work_are_named_and_the_others_are_examined_all_the_same(tmp_path: Path) -> None:
+    broken = {"broker": "127.0.0.1:1", "policy": str(tmp_path), "tasks": str(tmp_path / "none.jsonl")}
+    result = RUNNER.invoke(app, ["doctor", *(word for name, value in broken.items() for word in (f"--{name}", value))])
     assert result.exit_code == 1
-    lines = {line.split()[1]: line.split()[0] for line in result.stdout.splitlines()}
-    assert lines[part] == "broken" and lines["warehouse"] == "fine"
-    assert lines.get("policy") == ("broken" if part == "policy" else "fine")
+    found = {line.split()[1]: line.split()[0] for line in result.stdout.splitlines()}
+    assert {name: found[name] for name in broken} == dict.fromkeys(broken, "broken") and found["warehouse"] == "fine"

@@ -1,7 +1,6 @@
 """`rods topics` on a live broker: the plan is shown, then made, and never against a run."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,8 +8,6 @@ from typer.testing import CliRunner
 
 from eventlog.client import log_producer
 from eventlog.writer import send
-from rods.brokers.embedded import EmbeddedBroker
-from rods.brokers.kafka import KafkaBroker
 from rods.brokers.topics_file import TOPICS_FILE
 from rods.cli.main import app
 from rods.errors import UserError
@@ -20,13 +17,6 @@ from schemas.epochs import EpochOpened
 from schemas.topics import Topic
 
 RUNNER = CliRunner()
-
-
-@pytest.fixture(scope="module", params=["embedded", pytest.param("kafka", marks=pytest.mark.kafka)])
-def broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder = tmp_path_factory.mktemp("broker")
-    with KafkaBroker(folder, folder / "log") if request.param == "kafka" else EmbeddedBroker(folder / "log") as started:
-        yield started.address
 
 
 def rods(*arguments: str) -> list[dict[str, object]]:
@@ -39,8 +29,8 @@ def actions(*arguments: str) -> set[object]:
     return {row["action"] for row in rods("apply", *arguments)}
 
 
-def test_a_plan_is_shown_and_changes_nothing_without_yes(broker: str) -> None:
-    where = ("--broker", broker, "--prefix", "plan.")
+def test_a_plan_is_shown_and_changes_nothing_without_yes(any_broker: str) -> None:
+    where = ("--broker", any_broker, "--prefix", "plan.")
     assert actions(*where) == {"create"}
     assert rods("list", *where) == []
     assert actions(*where, "--yes") == {"create"}
@@ -59,12 +49,12 @@ async def opened(broker: str, prefix: str, partitions: int) -> None:
         await send(producer, Topic.EPOCHS.named(prefix), 0, "r1", value)
 
 
-async def test_a_run_keeps_its_number_of_partitions(broker: str) -> None:
+async def test_a_run_keeps_its_number_of_partitions(any_broker: str) -> None:
     import asyncio
 
-    where = ("--broker", broker, "--prefix", "run.")
+    where = ("--broker", any_broker, "--prefix", "run.")
     await asyncio.to_thread(rods, "apply", *where, "--partitions", "2", "--yes")
-    await opened(broker, "run.", 2)
+    await opened(any_broker, "run.", 2)
     for asked, word in (("3", "holds the run r1"), ("1", "takes none away")):
         with pytest.raises(UserError, match=word):
             await asyncio.to_thread(rods, "apply", *where, "--partitions", asked, "--yes")
@@ -74,9 +64,8 @@ async def test_a_run_keeps_its_number_of_partitions(broker: str) -> None:
 
 
 @pytest.mark.kafka
-@pytest.mark.parametrize("broker", ["kafka"], indirect=True)
-def test_topics_without_a_run_grow_and_take_other_settings(broker: str, tmp_path: Path) -> None:
-    where = ("--broker", broker, "--prefix", "grow.")
+def test_topics_without_a_run_grow_and_take_other_settings(kafka: str, tmp_path: Path) -> None:
+    where = ("--broker", kafka, "--prefix", "grow.")
     rods("apply", *where, "--yes")
     assert actions(*where, "--partitions", "6", "--yes") == {"grow", "unchanged"}
     file = tmp_path / "topics.toml"

@@ -9,21 +9,11 @@ import pytest
 from rods.reports import charts as colours
 from rods.reports.charts import charts
 from rods.reports.report import report_page, write_report, write_summary, write_whole
-from rods.reports.summary import EpochSummary, RunSummary, SummaryFold
-from schemas.envelope import stamp
+from rods.reports.summary import EpochSummary
 from streams.warehouse import dashboard
-from tests.rods.made_run import made_run, rejected
+from tests.rods.made_run import summary
 
 HOSTILE = "<script>alert(1)</script>&\"' $x^$ {{ 7*7 }}"
-
-
-def summary(*reasons: str) -> RunSummary:
-    fold = SummaryFold()
-    for event in made_run():
-        fold.evolve(event)
-    for attempt, reason in enumerate(reasons):
-        fold.evolve(stamp(rejected(reason, 10 + attempt), run_id="made", occurred_at=1, producer="synthesis"))
-    return fold.summary()
 
 
 class Tags(HTMLParser):

@@ -1,23 +1,15 @@
 import json
 import random
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
-from rods.reports.summary import Moment, RunSummary, SummaryFold
+from rods.reports.summary import Moment, SummaryFold
 from schemas.envelope import stamp
 from schemas.topics import KINDS
-from tests.rods.made_run import closed, evaluated, made_run, seal, sealed_group
+from tests.rods.made_run import closed, evaluated, made_run, seal, sealed_group, summary_of
 
 RUN = made_run()
-
-
-def summary_of(events: list[Any]) -> RunSummary:
-    fold = SummaryFold()
-    for event in events:
-        fold.evolve(event)
-    return fold.summary()
 
 
 WHOLE = summary_of(RUN)

@@ -2,21 +2,11 @@ import io
 
 from rich.console import Console
 
-from rods.reports.summary import Moment, RunSummary, SummaryFold
+from rods.reports.summary import Moment
 from rods.reports.table import COLUMNS, LiveTable, Status, live_view, print_summary, printable, status_line
-from schemas.envelope import stamp
-from tests.rods.made_run import made_run, rejected
+from tests.rods.made_run import summary
 
 HOSTILE = "\x1b[2J\x07[red]evil[/red]\n" + "x" * 500
-
-
-def summary(*reasons: str) -> RunSummary:
-    fold = SummaryFold()
-    for event in made_run():
-        fold.evolve(event)
-    for attempt, reason in enumerate(reasons):
-        fold.evolve(stamp(rejected(reason, 10 + attempt), run_id="made", occurred_at=1, producer="synthesis"))
-    return fold.summary()
 
 
 def console(terminal: bool = False) -> tuple[Console, io.StringIO]:

@@ -2,25 +2,22 @@ from pathlib import Path
 
 import pytest
 
-from eventlog.reader import LogRecord
 from schemas.topics import Topic
 from streams.archive.copy import Store, copy_archive
 from streams.archive.cut import read_cuts, record_cut
 from streams.archive.errors import ArchiveError
 from streams.archive.manifest import MANIFEST
-from streams.archive.partition import PartitionArchive, partition_folder
+from streams.archive.partition import partition_folder
 from streams.archive.read import read_archive
 from streams.archive.segment import segment_name
 from streams.archive.set_aside import read_set_aside, set_aside
 from streams.archive.worker import keep_schemas
+from tests.archives import record, seal
 
 
 def _sealed(folder: Path, *offsets: int, value: bytes = b"v") -> Path:
     keep_schemas(folder)
-    archive = PartitionArchive(folder, Topic.POOL, 0)
-    for offset in offsets:
-        archive.add(LogRecord("rods.pool", 0, offset, 1, b"k", value, ()), 0.0)
-        archive.seal()
+    seal(folder, Topic.POOL, 0, [record(offset, value) for offset in offsets], size=1)
     return folder
 
 

@@ -3,18 +3,14 @@ from pathlib import Path
 
 import pytest
 
-from eventlog.reader import LogRecord
 from schemas.topics import DOWNSTREAM_FIRST, Topic
 from streams.archive.cut import CUTS, read_cuts, record_cut
 from streams.archive.errors import ArchiveError
-from streams.archive.partition import PartitionArchive
+from tests.archives import record, seal
 
 
 def _archived(folder: Path, records: int) -> None:
-    archive = PartitionArchive(folder, Topic.POOL, 0)
-    for offset in range(records):
-        archive.add(LogRecord("rods.pool", 0, offset, 1, b"k", b"v", ()), 0.0)
-    archive.seal()
+    seal(folder, Topic.POOL, 0, map(record, range(records)))
 
 
 def test_a_cut_is_read_back_as_recorded_and_chained(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
 
-from eventlog.reader import LogRecord
 from schemas.topics import Topic
 from streams.archive.cut import record_cut
 from streams.archive.errors import ArchiveError
@@ -23,19 +22,12 @@ from streams.archive.heads import (
     take_heads,
     write_heads,
 )
-from streams.archive.partition import PartitionArchive
-
-
-def _sealed(folder: Path, *offsets: int) -> None:
-    archive = PartitionArchive(folder, Topic.POOL, 0)
-    for offset in offsets:
-        archive.add(LogRecord("rods.pool", 0, offset, 1, b"k", b"v", ()), 0.0)
-        archive.seal()
+from tests.archives import record, seal
 
 
 @pytest.fixture
 def heads(tmp_path: Path) -> Heads:
-    _sealed(tmp_path / "archive", 0, 1)
+    seal(tmp_path / "archive", Topic.POOL, 0, [record(0), record(1)], size=1)
     record_cut(tmp_path / "archive", "one", {(Topic.POOL, 0): 1})
     return take_heads(tmp_path / "archive", "run")
 
@@ -47,11 +39,8 @@ def test_heads_tell_where_every_chain_stands(heads: Heads) -> None:
 
 
 def test_the_head_changes_with_any_segment_even_the_first(tmp_path: Path) -> None:
-    _sealed(tmp_path / "one", 0, 1)
-    archive = PartitionArchive(tmp_path / "other", Topic.POOL, 0)
-    for offset, value in enumerate((b"edited", b"v")):
-        archive.add(LogRecord("rods.pool", 0, offset, 1, b"k", value, ()), 0.0)
-        archive.seal()
+    seal(tmp_path / "one", Topic.POOL, 0, [record(0), record(1)], size=1)
+    seal(tmp_path / "other", Topic.POOL, 0, [record(0, b"edited"), record(1)], size=1)
     (one,), (other,) = (take_heads(tmp_path / name, "run").heads for name in ("one", "other"))
     assert one.chain != other.chain
 

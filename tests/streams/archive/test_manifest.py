@@ -1,7 +1,7 @@
 import hashlib
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -16,19 +16,15 @@ from streams.archive.manifest import MANIFEST, entry_of, read_manifest, take_up
 from streams.archive.partition import PartitionArchive, partition_folder
 from streams.archive.read import read_archive
 from streams.archive.segment import Segment, encode_segment, read_segment, segment_name
+from tests.archives import seal
 
 
 def _record(offset: int, value: bytes | None = b"value") -> LogRecord:
     return LogRecord("rods.pool", 0, offset, 1_700_000_000_000 + offset, b"key", value, (("h", b"1"), ("n", None)))
 
 
-def _sealed(folder: Path, *batches: Sequence[int]) -> PartitionArchive:
-    archive = PartitionArchive(folder, Topic.POOL, 0)
-    for batch in batches:
-        for offset in batch:
-            archive.add(_record(offset), 0.0)
-        archive.seal()
-    return archive
+def _sealed(folder: Path, offsets: Iterable[int], size: int | None = None) -> PartitionArchive:
+    return seal(folder, Topic.POOL, 0, map(_record, offsets), size)
 
 
 def _offsets(folder: Path) -> list[int]:
@@ -36,11 +32,8 @@ def _offsets(folder: Path) -> list[int]:
 
 
 def test_records_come_back_as_they_went_in(tmp_path: Path) -> None:
-    archive = PartitionArchive(tmp_path, Topic.POOL, 0)
     records = [_record(0), _record(1, None), _record(2, bytes(range(256)))]
-    for record in records:
-        archive.add(record, 0.0)
-    archive.seal()
+    seal(tmp_path, Topic.POOL, 0, records)
     assert list(read_archive(tmp_path, Topic.POOL)) == records
 
 
@@ -49,7 +42,7 @@ def test_equal_records_give_equal_bytes() -> None:
 
 
 def test_segments_are_named_by_first_and_last_offset_and_chained(tmp_path: Path) -> None:
-    _sealed(tmp_path, range(3), range(3, 4))
+    _sealed(tmp_path, range(4), size=3)
     first, second = read_manifest(partition_folder(tmp_path, Topic.POOL, 0)).segments
     assert first.file == "00000000000000000000-00000000000000000002.avro"
     assert (second.first, second.last, second.records) == (3, 3, 1)
@@ -103,7 +96,7 @@ def test_age_and_size_make_a_partition_due(tmp_path: Path) -> None:
 
 
 def test_a_changed_byte_is_found_and_its_file_and_offset_named(tmp_path: Path) -> None:
-    _sealed(tmp_path, range(2), range(2, 4))
+    _sealed(tmp_path, range(4), size=2)
     path = sorted(partition_folder(tmp_path, Topic.POOL, 0).glob("*.avro"))[1]
     data = bytearray(path.read_bytes())
     data[-20] ^= 1
@@ -114,7 +107,7 @@ def test_a_changed_byte_is_found_and_its_file_and_offset_named(tmp_path: Path) -
 
 @pytest.mark.parametrize("change", ["previous", "first", "file", "extra"])
 def test_a_manifest_whose_chain_breaks_is_refused(tmp_path: Path, change: str) -> None:
-    _sealed(tmp_path, range(2), range(2, 4))
+    _sealed(tmp_path, range(4), size=2)
     path = partition_folder(tmp_path, Topic.POOL, 0) / MANIFEST
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     lines[1] |= {"previous": "0" * 64} if change == "previous" else {}

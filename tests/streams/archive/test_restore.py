@@ -1,13 +1,12 @@
 """An archive goes back into an empty broker as it was: offsets, times, keys, headers."""
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from eventlog.reader import LogRecord, read_all
-from rods.brokers.embedded import EmbeddedBroker, create_topics
+from rods.brokers.embedded import create_topics
 from rods.brokers.restored_topics import create_restored_topics
 from rods.errors import UserError
 from schemas.topics import Topic
@@ -20,12 +19,6 @@ from streams.archive.worker import ArchiveSettings, archive_until, keep_schemas
 
 OLD = 1_000_000_000_000
 """2001, in milliseconds: older than any default retention."""
-
-
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with EmbeddedBroker(tmp_path_factory.mktemp("broker") / "log") as embedded:
-        yield embedded.address
 
 
 def _records(topic: Topic, partition: int, count: int, first: int = 0) -> list[LogRecord]:

@@ -14,14 +14,14 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from eventlog.client import log_producer
-from eventlog.reader import LogRecord, read_all
+from eventlog.reader import read_all
 from rods.brokers import kafka as kafka_broker
 from rods.brokers.embedded import create_topics
 from rods.brokers.kafka import KafkaBroker, broker_properties
 from rods.brokers.restored_topics import create_restored_topics
 from schemas.topics import Topic
-from streams.archive.partition import PartitionArchive
 from streams.archive.restore import RestoreSettings, restore
+from tests.archives import record, seal
 
 OLD = 1_000_000_000_000
 COUNT = 300
@@ -47,10 +47,8 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def _archive(folder: Path) -> Path:
     for topic in Topic:
-        archive = PartitionArchive(folder, topic, 0)
-        for offset in range(COUNT if topic in HELD else 0):
-            archive.add(LogRecord(topic.named("rods."), 0, offset, OLD + offset, b"k", b"v", ()), 0.0)
-        archive.seal()
+        records = [record(offset, topic=topic) for offset in range(COUNT if topic in HELD else 0)]
+        seal(folder, topic, 0, [old._replace(timestamp=OLD + old.offset) for old in records])
     return folder
 
 
@@ -97,5 +95,5 @@ async def test_old_records_are_not_expired_on_arrival(kafka: str, tmp_path: Path
     for control in ("first", "second"):
         await _lost(kafka, f"{control}-{made_before}")
     for topic in HELD:
-        records = [record async for record in read_all(kafka, topic.named(prefix), 0)]
-        assert [(record.offset, record.timestamp) for record in records] == [(n, OLD + n) for n in range(COUNT)]
+        records = [kept async for kept in read_all(kafka, topic.named(prefix), 0)]
+        assert [(kept.offset, kept.timestamp) for kept in records] == [(n, OLD + n) for n in range(COUNT)]

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from eventlog.reader import LogRecord
 from schemas.topics import Topic
 from streams.archive import set_aside as module
 from streams.archive.cut import CUTS, Cut, read_cuts, record_cut
@@ -14,6 +13,7 @@ from streams.archive.manifest import MANIFEST, read_manifest
 from streams.archive.partition import PartitionArchive, partition_folder
 from streams.archive.read import read_partition
 from streams.archive.set_aside import read_set_aside, set_aside
+from tests.archives import record, seal
 from tests.streams.archive.synced import synced
 
 PLACES = ((Topic.POOL, 0), (Topic.ROLLOUTS, 0), (Topic.ROLLOUTS, 1))
@@ -21,11 +21,8 @@ PLACES = ((Topic.POOL, 0), (Topic.ROLLOUTS, 0), (Topic.ROLLOUTS, 1))
 
 def grow(archive: Path, topic: Topic, partition: int, offsets: Iterable[int], history: str = "first") -> None:
     """Seals records at these offsets as one segment."""
-    grown = PartitionArchive(archive, topic, partition)
-    for offset in offsets:
-        value = f"{history} {offset}".encode()
-        grown.add(LogRecord(topic.named("rods."), partition, offset, offset, b"key", value, ()), 0.0)
-    grown.seal()
+    records = [record(n, f"{history} {n}".encode(), topic=topic, partition=partition) for n in offsets]
+    seal(archive, topic, partition, records)
 
 
 def values(archive: Path, topic: Topic, partition: int) -> list[str]:

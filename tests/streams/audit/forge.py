@@ -10,8 +10,9 @@ from eventlog.reader import LogRecord
 from schemas.codec import decode, encode
 from schemas.errors import UndecodableError
 from schemas.topics import Topic
-from streams.archive.partition import PartitionArchive, partition_folder
+from streams.archive.partition import partition_folder
 from streams.archive.read import archived_partitions, read_partition
+from tests.archives import seal
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "archives"
 DROP = object()
@@ -29,22 +30,16 @@ class Place(NamedTuple):
 def forge(archive: Path, target: Path, place: Place, edit: Edit) -> Path:
     """The archive with one event edited. An edit to `DROP` leaves the event out and closes the gap."""
     shutil.copytree(archive, target, dirs_exist_ok=True)
-    shutil.rmtree(partition_folder(target, place.topic, place.partition))
-    _copy(archive, target, place.topic, place.partition, place, edit)
+    topic, partition, at = place
+    shutil.rmtree(partition_folder(target, topic, partition))
+    records = list(read_partition(archive, topic, partition))
+    edited = edit(decode(records[at].value or b""))
+    if edited is DROP:
+        records[at:] = [record._replace(offset=record.offset - 1) for record in records[at + 1 :]]
+    else:
+        records[at] = records[at]._replace(value=edited if isinstance(edited, bytes) else encode(edited))
+    seal(target, topic, partition, records)
     return target
-
-
-def _copy(archive: Path, target: Path, topic: Topic, partition: int, place: Place, edit: Edit) -> None:
-    copy, missing = PartitionArchive(target, topic, partition), 0
-    for record in read_partition(archive, topic, partition):
-        if Place(topic, partition, record.offset) == place:
-            edited = edit(decode(record.value or b""))
-            if edited is DROP:
-                missing = 1
-                continue
-            record = record._replace(value=edited if isinstance(edited, bytes) else encode(edited))
-        copy.add(record._replace(offset=record.offset - missing), 0.0)
-    copy.seal()
 
 
 def insert(archive: Path, target: Path, place: Place, value: bytes) -> Path:
@@ -52,11 +47,10 @@ def insert(archive: Path, target: Path, place: Place, value: bytes) -> Path:
     topic, partition, at = place
     shutil.copytree(archive, target, dirs_exist_ok=True)
     shutil.rmtree(partition_folder(target, topic, partition))
-    copy, records = PartitionArchive(target, topic, partition), list(read_partition(archive, topic, partition))
+    records = list(read_partition(archive, topic, partition))
     another = LogRecord(topic.named("rods."), partition, 0, 0, b"run", value, ())
-    for offset, record in enumerate([*records[:at], another, *records[at:]]):
-        copy.add(record._replace(offset=offset), 0.0)
-    copy.seal()
+    grown = enumerate([*records[:at], another, *records[at:]])
+    seal(target, topic, partition, [record._replace(offset=offset) for offset, record in grown])
     return target
 
 

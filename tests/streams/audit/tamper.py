@@ -32,10 +32,11 @@ from schemas.seals import BoundarySeedSelected, PartitionSealed, SelectionClosed
 from schemas.topics import Topic
 from streams.archive.container import CODEC, PARSED
 from streams.archive.manifest import MANIFEST, read_manifest
-from streams.archive.partition import PartitionArchive, partition_folder
+from streams.archive.partition import partition_folder
 from streams.archive.read import archived_partitions, read_partition
 from streams.archive.segment import Segment, read_segment
 from streams.archive.worker import keep_schemas
+from tests.archives import seal
 
 SEGMENT_RECORDS = 6
 
@@ -73,12 +74,7 @@ def resegmented(source: Path, target: Path, records: int = SEGMENT_RECORDS) -> N
     keep_schemas(target)
     for topic in Topic:
         for partition in archived_partitions(source, topic):
-            archive = PartitionArchive(target, topic, partition)
-            for number, record in enumerate(read_partition(source, topic, partition), 1):
-                archive.add(record, 0.0)
-                if number % records == 0:
-                    archive.seal()
-            archive.seal()
+            seal(target, topic, partition, read_partition(source, topic, partition), records)
 
 
 class Partition:

@@ -22,12 +22,12 @@ from schemas.pool import (
 from schemas.rollouts import RolloutFinished, TaskMeasured
 from schemas.seals import BoundarySeedSelected, PartitionSealed, SelectionClosed, Zone
 from schemas.topics import Topic
-from streams.archive.partition import PartitionArchive
 from streams.archive.read import read_partition
 from streams.audit.compare.divergence import Divergence, Stage
 from streams.audit.compare.limits import LimitName, Provenance
 from streams.audit.load.source import ArchiveSource
 from streams.audit.replay import ReplayOptions, ReplayReport, replay
+from tests.archives import seal
 from tests.streams.audit.forge import DROP, GOLDEN, Place, forge, places
 
 ALONE = ReplayOptions(jobs=1)
@@ -263,25 +263,12 @@ def test_what_keeps_a_run_from_being_made_again_is_said_by_name(tmp_path: Path) 
 def test_results_that_the_log_no_longer_has_are_a_limit_and_not_a_divergence(tmp_path: Path) -> None:
     shutil.copytree(GOLDEN / "retiring", tmp_path / "archive")
     shutil.rmtree(tmp_path / "archive" / "rollouts" / "00000")
-    kept = PartitionArchive(tmp_path / "archive", Topic.ROLLOUTS, 0)
-    for record in read_partition(GOLDEN / "retiring", Topic.ROLLOUTS, 0, start=1):
-        kept.add(record, 0.0)
-    kept.seal()
+    kept = read_partition(GOLDEN / "retiring", Topic.ROLLOUTS, 0, start=1)
+    seal(tmp_path / "archive", Topic.ROLLOUTS, 0, kept)
     report = replayed(tmp_path / "archive")
     assert LimitName.ROLLOUTS in {limit.name for limit in report.limits}
     assert report.agrees
     assert report.counts.selections > 0
-
-
-def test_a_probe_is_compared_too(tmp_path: Path) -> None:
-    probed = [
-        (archive, found)
-        for archive in sorted(GOLDEN.iterdir())
-        for found in places(archive, Topic.POOL, lambda event: isinstance(event, TaskProbed))
-    ]
-    archive, (place, _) = probed[0]
-    forged = forge(archive, tmp_path, place, lambda event: replace(event, boundary=not event.boundary))
-    assert stands_at(first_of(replayed(forged)), place)
 
 
 def test_an_archive_has_equal_bytes_when_nothing_is_edited(tmp_path: Path) -> None:

@@ -101,31 +101,21 @@ def test_every_difference_says_why_and_why_not() -> None:
 
 
 @pytest.mark.parametrize(
-    ("assignment", "reason"),
+    ("dropped", "assignment", "reason"),
     [
-        ("curriculum=static", "a static curriculum has no seeds"),
-        ("select.quota=0", "it ranked below the quota of 0"),
-        ("measure.min_variance=1", "is not above 1"),
-        ("measure.alpha_high=0.26", "is above alpha_high 0.26"),
-        ("select.cooldown_steps=100", "and the cooldown is 100 steps"),
+        ("seeds_dropped", "curriculum=static", "a static curriculum has no seeds"),
+        ("seeds_dropped", "select.quota=0", "it ranked below the quota of 0"),
+        ("seeds_dropped", "measure.min_variance=1", "is not above 1"),
+        ("seeds_dropped", "measure.alpha_high=0.26", "is above alpha_high 0.26"),
+        ("seeds_dropped", "select.cooldown_steps=100", "and the cooldown is 100 steps"),
+        ("retirements_dropped", "pool.retire=false", "nothing is retired"),
+        ("retirements_dropped", "pool.protect_originals=true", "originals are protected"),
+        ("retirements_dropped", "pool.patience=5", "and the patience is 5"),
     ],
 )
-def test_a_seed_is_dropped_for_the_reason_that_holds(assignment: str, reason: str) -> None:
-    dropped = [change for epoch in decided(GOLDEN / "windowed", assignment) for change in epoch.seeds_dropped]
-    assert any(reason in change.why_not for change in dropped), dropped
-
-
-@pytest.mark.parametrize(
-    ("assignment", "reason"),
-    [
-        ("pool.retire=false", "nothing is retired"),
-        ("pool.protect_originals=true", "originals are protected"),
-        ("pool.patience=5", "and the patience is 5"),
-    ],
-)
-def test_a_task_is_kept_for_the_reason_that_holds(assignment: str, reason: str) -> None:
-    kept = [change for epoch in decided(GOLDEN / "windowed", assignment) for change in epoch.retirements_dropped]
-    assert any(reason in change.why_not for change in kept), kept
+def test_a_decision_is_dropped_for_the_reason_that_holds(dropped: str, assignment: str, reason: str) -> None:
+    changes = [change for epoch in decided(GOLDEN / "windowed", assignment) for change in getattr(epoch, dropped)]
+    assert any(reason in change.why_not for change in changes), changes
 
 
 def test_a_patience_of_two_would_have_avoided_the_evictions_at_a_first_bad_visit() -> None:

@@ -11,9 +11,7 @@ from streams.errors import OffsetGapError
 from streams.measure.agent import Arrived, MeasureAgent
 from streams.measure.sealing import Sealing
 from streams.measure.state import MeasureState
-from streams.service import outbox
 from streams.service.notices import Notice
-from streams.service.outbox import BURST_SECONDS
 from streams.service.session import MeasurePosition, Session
 from tests.streams.live_stream import Live, delivery, until
 from tests.streams.rollout_log import barrier, expected, result, started
@@ -53,56 +51,6 @@ async def test_a_seal_acknowledges_everything_before_it() -> None:
         await live.take(offset, event)
     assert live.stream.acked == [0, 1, 2]
     assert [seal.step for seal in live.producer.events(Topic.SEALS)] == [1]
-
-
-async def test_nothing_is_acknowledged_before_the_broker_has_the_seal() -> None:
-    live = Measure()
-    await live.take(0, result())
-    await live.outbox.settled()
-    live.producer.hold = True
-    task = asyncio.create_task(live.take(1, barrier(expected())))
-    await until(lambda: len(live.producer.events(Topic.SEALS)) == 1)
-    await asyncio.sleep(0.01)
-    assert live.stream.acked == []
-    live.producer.release()
-    await task
-    assert live.stream.acked == [0, 1]
-
-
-async def test_a_seal_waits_for_the_views_before_it() -> None:
-    live = Measure()
-    live.producer.hold = True
-    await live.take(0, result())
-    task = asyncio.create_task(live.take(1, barrier(expected())))
-    await asyncio.sleep(0.01)
-    assert live.producer.events(Topic.SEALS) == []
-    live.producer.hold = False
-    live.producer.release()
-    await task
-    assert live.stream.acked == [0, 1]
-
-
-async def test_a_worker_that_lost_its_partition_while_it_waited_acknowledges_nothing() -> None:
-    live = Measure()
-    live.producer.hold = True
-    task = asyncio.create_task(live.take(0, barrier()))
-    await until(lambda: len(live.producer.events(Topic.SEALS)) == 1)
-    live.app.consumer_generation_id = 2
-    live.producer.release()
-    await task
-    assert live.stream.acked == []
-
-
-async def test_a_rebalance_before_the_seal_writes_no_seal() -> None:
-    live = Measure()
-    live.producer.hold = True
-    await live.take(0, result())
-    task = asyncio.create_task(live.take(1, barrier(expected())))
-    await until(lambda: len(live.producer.sent) == 1)
-    live.gate.close()
-    live.producer.release()
-    await task
-    assert live.producer.events(Topic.SEALS) == []
 
 
 async def test_a_message_of_an_older_generation_is_dropped() -> None:
@@ -208,32 +156,3 @@ async def test_a_refused_result_is_a_dead_letter_with_its_own_offset() -> None:
     (letter,) = live.producer.events(Topic.DEAD_LETTERS)
     assert letter.offset == 0 and "wrong K" in letter.reason
     assert letter.envelope.causation_id == wrong.envelope.event_id
-
-
-async def test_a_seal_that_the_broker_refuses_is_an_error() -> None:
-    live = Measure()
-    live.producer.failure = RuntimeError("no leader")
-    with pytest.raises(RuntimeError, match="no leader"):
-        await live.take(0, barrier())
-    assert live.stream.acked == []
-
-
-async def test_a_broker_that_acknowledges_nothing_stops_the_stream_instead_of_filling_memory(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(outbox, "MAX_IN_FLIGHT", 5)
-    live = Measure()
-    live.producer.hold = True
-
-    async def stream() -> None:
-        for offset in range(50):
-            await live.take(offset, result(f"t{offset}"))
-
-    task = asyncio.create_task(stream())
-    await until(lambda: len(live.producer.sent) == 5)
-    await asyncio.sleep(5 * BURST_SECONDS)
-    assert live.session.measure[0].state.next_offset == 6 and len(live.producer.sent) == 5
-    live.producer.hold = False
-    live.producer.release()
-    await task
-    assert live.session.measure[0].state.next_offset == 50

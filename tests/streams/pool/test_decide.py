@@ -132,10 +132,11 @@ def test_a_pinned_task_stays_and_a_banned_or_dismissed_one_leaves_even_if_protec
     assert decision.materialized.members == ("c",)
 
 
-def test_an_order_after_the_cut_waits_for_the_next_boundary() -> None:
-    state = folded([opened(1, HALF), ordered("a", Decision.BAN)], first_pool(HALF, "a", "b"))
+def test_what_arrives_after_the_cut_waits_for_the_next_boundary() -> None:
+    state = folded([opened(1, OPEN), ordered("a", Decision.BAN), variant("a", "x")], first_pool(OPEN, "a", "b"))
     assert state.cut is not None and state.boundary is not None
-    assert decide_boundary(state.cut, state.boundary, evidence(1), 1).retired == ()
+    decision = decide_boundary(state.cut, state.boundary, evidence(1), 1)
+    assert (decision.retired, decision.injected) == ((), ())
 
 
 # Injection
@@ -208,15 +209,6 @@ def test_a_banned_variant_never_comes_in() -> None:
     state = folded([made, settled("a"), ordered(made.definition.task, Decision.BAN)], first_pool(OPEN, "a"))
     decision = decided(state, 1, OPEN)
     assert (injected(decision), decision.materialized.queue) == ([], ())
-
-
-def test_nobody_waits_for_what_arrives_after_the_cut() -> None:
-    state = folded([opened(1, OPEN), variant("a", "x")], first_pool(OPEN, "a"))
-    assert state.cut is not None and state.boundary is not None
-    assert decide_boundary(state.cut, state.boundary, evidence(1), 1).injected == ()
-
-
-# p_max and pruning
 
 
 def test_p_max_bounds_the_generated_tasks() -> None:

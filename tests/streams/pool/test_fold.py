@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from schemas.identity import content_digest
 from schemas.pool import Decision, PoolMaterialized, Settlement, TaskInjected, TaskProbed, TaskRetired
 from schemas.rollouts import RolloutFinished
-from schemas.rules import Rules
 from streams.pool.fold import evolve, skip
 from streams.pool.state import PoolState
 from tests.streams.pool.build import (
@@ -232,7 +231,3 @@ def test_facts_delivered_again_later_change_nothing(places: list[int], data: st.
 
 def without_offsets(state: PoolState) -> PoolState:
     return replace(state, next_offset=0, materialized_offset=0)
-
-
-def test_rules_of_the_builders_are_the_defaults_but_for_what_is_said() -> None:
-    assert rules() == Rules()

@@ -74,37 +74,27 @@ def test_messages_of_8_mib_pass_both_ways(settings: StreamsSettings) -> None:
     assert isinstance(app.transport, PromptTransport)
 
 
-async def test_a_service_of_the_framework_that_crashes_ends_the_process_before_anything_is_stopped_by_degrees(
-    settings: StreamsSettings, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("stopping", [False, True])
+async def test_a_service_of_the_framework_that_crashes_ends_the_process_unless_it_stops_anyway(
+    settings: StreamsSettings, monkeypatch: pytest.MonkeyPatch, stopping: bool
 ) -> None:
     codes = exits(monkeypatch)
     app = build_app(settings)
+    if stopping:
+        app._stopped.set()
     app._crash(ConnectionError("a commit found nobody"))
-    assert codes == [EXIT_RESTART]
+    assert codes == ([] if stopping else [EXIT_RESTART])
+    assert app.crashed or not stopping, "what stops anyway is left to the framework"
 
 
-async def test_a_service_that_crashes_while_the_process_stops_anyway_is_left_to_the_framework(
-    settings: StreamsSettings, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("stopping", [False, True])
+async def test_an_agent_that_fails_ends_the_process_to_be_restarted_unless_it_stops(
+    monkeypatch: pytest.MonkeyPatch, stopping: bool
 ) -> None:
     codes = exits(monkeypatch)
-    app = build_app(settings)
-    app._stopped.set()
-    app._crash(ConnectionError("a commit found nobody"))
-    assert not codes and app.crashed
-
-
-async def test_an_agent_that_fails_ends_the_process_to_be_restarted(monkeypatch: pytest.MonkeyPatch) -> None:
-    codes = exits(monkeypatch)
     stream: Any = Stream()
-    await module._stream_of(App(should_stop=False), failing)(stream)
-    assert codes == [EXIT_RESTART] and stream.enable_acks is False
-
-
-async def test_an_agent_that_fails_while_the_process_stops_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    codes = exits(monkeypatch)
-    stream: Any = Stream()
-    await module._stream_of(App(should_stop=True), failing)(stream)
-    assert codes == []
+    await module._stream_of(App(should_stop=stopping), failing)(stream)
+    assert codes == ([] if stopping else [EXIT_RESTART]) and stream.enable_acks is False
 
 
 class Buffered:

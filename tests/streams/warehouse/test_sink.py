@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import pytest
 
 from eventlog.client import log_producer
 from eventlog.writer import send
-from rods.brokers.embedded import EmbeddedBroker, create_topics
+from rods.brokers.embedded import create_topics
 from schemas.catalogue import EVENT_TYPES
 from schemas.codec import MAGIC, encode
 from schemas.envelope import Producer, stamp
@@ -39,12 +38,6 @@ WORKER = (
     "import sys; from streams.warehouse.sink import WarehouseSettings, run_warehouse\n"
     "run_warehouse(WarehouseSettings(sys.argv[1], 'kill.', 2, sys.argv[2], int(sys.argv[3]), flush_seconds=0.05))"
 )
-
-
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with EmbeddedBroker(tmp_path_factory.mktemp("broker") / "log") as embedded:
-        yield embedded.address
 
 
 def _measured(task: str, zone: str, epoch: int = 1, **changes: Any) -> TaskMeasured:

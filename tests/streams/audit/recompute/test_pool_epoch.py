@@ -5,12 +5,12 @@ import pytest
 
 from schemas.pool import BoundaryOpened, PoolMaterialized
 from schemas.topics import Topic
-from streams.archive.partition import PartitionArchive
 from streams.archive.read import read_partition
 from streams.audit.errors import AuditError
 from streams.audit.load.source import ArchiveSource
 from streams.audit.recompute.pool_epoch import last_epoch, pool_of
 from streams.audit.replay import replay
+from tests.archives import seal
 from tests.pools import pools_of
 from tests.streams.audit.forge import GOLDEN, forge, places
 
@@ -51,10 +51,6 @@ def test_the_last_epoch_is_found_in_whatever_segment_it_stands(tmp_path: Path) -
     pool = list(read_partition(GOLDEN / "windowed", Topic.POOL, 0))
     for size in (1, 5, 1000):
         folder = tmp_path / str(size)
-        archive = PartitionArchive(folder, Topic.POOL, 0)
-        for number, record in enumerate(pool, 1):
-            archive.add(record, 0.0)
-            if number % size == 0 or number == len(pool):
-                archive.seal()
+        seal(folder, Topic.POOL, 0, pool, size)
         assert last_epoch(ArchiveSource(folder)) == 3
     assert last_epoch(ArchiveSource(tmp_path)) is None
