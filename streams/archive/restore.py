@@ -31,7 +31,9 @@ _BATCH_BYTES = 512 * 1024
 
 @dataclass(frozen=True, slots=True)
 class RestoreSettings:
-    """cut: nothing behind it is written; None: everything. fill_gaps: fill what the archive lacks at the beginning."""
+    """cut: nothing behind it is written; None: everything.
+    fill_gaps: fill what the archive lacks at the beginning.
+    """
 
     broker: Broker
     prefix: str
@@ -42,7 +44,11 @@ class RestoreSettings:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A partition to write. first: of the archive; end: exclusive, after the cut."""
+    """A partition to write.
+
+    first: of the archive.
+    end: exclusive, after the cut.
+    """
 
     topic: Topic
     partition: int

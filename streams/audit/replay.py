@@ -31,8 +31,11 @@ _IN_PROCESS_RECORDS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
-    """to_epoch: the last epoch; None: all. task: only what concerns it. jobs: processes. views: whether TaskMeasured,
-    which no fold reads, are compared too."""
+    """to_epoch: the last epoch; None: all.
+    task: only what concerns it.
+    jobs: processes.
+    views: whether TaskMeasured, which no fold reads, are compared too.
+    """
 
     to_epoch: int | None = None
     task: str = ""
@@ -55,8 +58,10 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class ReplayReport:
-    """divergences: in the order of cause and effect. digests: epoch to the recomputed pool's, None where its evidence
-    is not in the log. open_barriers: at the end of the log, not answered yet."""
+    """divergences: in the order of cause and effect.
+    digests: epoch to the recomputed pool's, None where its evidence is not in the log.
+    open_barriers: at the end of the log, not answered yet.
+    """
 
     run_id: str
     counts: Counts
