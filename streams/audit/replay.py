@@ -44,7 +44,7 @@ class ReplayOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class Recomputed:
     """What was compared."""
 
     groups: int
@@ -64,7 +64,7 @@ class ReplayReport:
     """
 
     run_id: str
-    counts: Counts
+    counts: Recomputed
     divergences: tuple[Divergence, ...]
     limits: tuple[Limit, ...]
     digests: dict[int, str | None]
@@ -245,8 +245,8 @@ class _Replay:
             detail = f"{self.attempts.missing} of {self.attempts.counted} attempts that counted have no trajectory"
             self.limits.append(Limit(LimitName.TRAJECTORIES, f"{detail} in the log"))
 
-    def _counts(self, measured: Sequence[MeasuredPartition], seeds: int, boundaries: Sequence[Boundary]) -> Counts:
-        return Counts(
+    def _counts(self, measured: Sequence[MeasuredPartition], seeds: int, boundaries: Sequence[Boundary]) -> Recomputed:
+        return Recomputed(
             groups=sum(one.groups for one in measured),
             attempts=sum(one.attempts for one in measured),
             measurements=sum(one.views for one in measured),
