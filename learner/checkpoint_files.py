@@ -1,4 +1,4 @@
-"""What a checkpoint folder is without its tensors: names, digests, and whether it is whole. No torch."""
+"""What a checkpoint folder is without its tensors: names, digests, and whether it is complete. No torch."""
 
 import hashlib
 import json

@@ -71,7 +71,7 @@ def read_pending(archive: Path) -> list[Pending]:
 
 
 def write_pending(archive: Path, pending: Sequence[Pending]) -> None:
-    """Replaces the pending cuts; the file appears whole and durable."""
+    """Replaces the pending cuts; the file appears complete and durable."""
     archive.mkdir(parents=True, exist_ok=True)
     document = [(name, {place_name(*place): end for place, end in ends.items()}) for name, ends in pending]
     replace_durably(archive / PENDING, json.dumps(document).encode())
@@ -84,7 +84,9 @@ def _places(ends: Mapping[str, int]) -> dict[tuple[Topic, int], int]:
 
 @dataclass(slots=True)
 class Cuts:
-    """archive, checkpoints: folders. every: steps between cuts within an epoch; 0: epochs alone."""
+    """archive, checkpoints: folders.
+    every: steps between cuts within an epoch; 0: epochs alone.
+    """
 
     archive: Path
     checkpoints: Path

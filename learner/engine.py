@@ -25,9 +25,10 @@ BETAS = (0.9, 0.95)
 class TrainingSample:
     """One attempt as the learner trains on it, all sequences of the same length.
 
-    token_ids: the whole conversation. logprobs: the sampler's, at the sampling temperature, for the tokens where
-    loss_mask is true; anything elsewhere. loss_mask: true for tokens that the policy sampled, end tokens included;
-    never true for the first token. advantage: the attempt's, the same for each of its tokens.
+    token_ids: the whole conversation.
+    logprobs: the sampler's, at the sampling temperature, for the tokens where loss_mask is true; anything elsewhere.
+    loss_mask: true for tokens that the policy sampled, end tokens included; never true for the first token.
+    advantage: the attempt's, the same for each of its tokens.
     """
 
     token_ids: Sequence[int]
@@ -51,7 +52,10 @@ class StepMetrics:
 
 
 class MicroBatch(NamedTuple):
-    """Padded samples. rows, columns [N]: where the sampled tokens stand; sampler, advantages [N]: theirs.
+    """Padded samples.
+
+    rows, columns [N]: positions of the sampled tokens.
+    sampler, advantages [N]: theirs.
 
     ids, attention [B, T]. `first` is the offset of its tokens in the batch's order.
     """
@@ -151,7 +155,7 @@ class TorchEngine:
 def pack(batch: Sequence[TrainingSample], budget: int, pad: int) -> Iterator[MicroBatch]:
     """Micro-batches of rows times longest row at most `budget` tokens; a single sample may exceed it.
 
-    The longest samples come first, and samples of like length stand together, so that little is padded. The order
+    The longest samples come first, and samples of like length are batched together, so that little is padded. The order
     follows from the batch alone.
     """
     order = sorted(range(len(batch)), key=lambda index: (-len(batch[index].token_ids), index))

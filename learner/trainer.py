@@ -44,7 +44,7 @@ class Trainer(Protocol):
         ...
 
     async def restore(self, step: int) -> int | None:
-        """Goes back to the newest checkpoint at or before a step; returns its step, None where there is none."""
+        """Goes back to the newest checkpoint at or before a step; returns its step, None without such a checkpoint."""
         ...
 
 

@@ -1,7 +1,7 @@
 """The warm start: supervised training on demonstrations, before any reward.
 
 The loss is weighted: 1 on what the policy is to say, less on everything else, since predicting requests and results
-teaches a small model the words that it will have to copy. The learning rate rises over the first steps and then falls
+teaches a small model the words that it will have to copy. The learning rate grows over the first steps and then falls
 linearly. A warm start is meant to stop early: reinforcement learning sharpens skills that are present, and it needs
 attempts that differ.
 """

@@ -1,6 +1,6 @@
 """A run that goes on where it stopped, however it stopped.
 
-    run folder -> settings as recorded -> embedded: newest cut with a whole checkpoint -> restore into a fresh broker
+    run folder -> settings as recorded -> embedded: newest cut with a complete checkpoint -> restore into a fresh broker
         -> set aside what lies behind it -> workers, with a new generation of the learner
     a broker whose log survives: workers, with a new generation
 
@@ -44,8 +44,9 @@ BROKER_LOG = "broker-log"
 
 @dataclass(frozen=True, slots=True)
 class Resumption:
-    """cut: what an embedded run goes on from; None where the broker's own log survives. skipped: why newer cuts do not
-    serve."""
+    """cut: what an embedded run goes on from; None where the broker's own log survives.
+    skipped: why newer cuts do not serve.
+    """
 
     settings: Settings
     folder: RunFolder
@@ -94,7 +95,7 @@ def plan_resumption(folder: RunFolder, settings: Settings) -> Resumption:
 
 
 def choose_cut(folder: RunFolder, scripted: bool) -> tuple[Cut, tuple[str, ...]]:
-    """The newest cut whose checkpoint is whole, and why newer ones are not taken. Raises UserError, ArchiveError."""
+    """The newest cut whose checkpoint is complete, and why newer ones are not taken. Raises UserError, ArchiveError."""
     record_pending(folder.archive)
     skipped: list[str] = []
     for cut in reversed(read_cuts(folder.archive)):

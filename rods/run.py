@@ -52,7 +52,11 @@ class Ending(StrEnum):
 
 @dataclass(slots=True)
 class RunOutcome:
-    """How a run ended. reason: of a failure, in one sentence; last_words: of the worker that caused it."""
+    """How a run ended.
+
+    reason: of a failure, in one sentence.
+    last_words: of the worker that caused it.
+    """
 
     ending: Ending
     folder: RunFolder

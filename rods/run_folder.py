@@ -97,7 +97,7 @@ class RunFolder:
         return found if isinstance(found, int) else 0
 
     def note_resumption(self, after: str) -> None:
-        """Counts a resumption in `run.json`, with where it went on; the file appears whole and durable."""
+        """Counts a resumption in `run.json`, with where it went on; the file appears complete and durable."""
         marker = {**self._read_marker(), "resumed": self.resumed + 1, "resumed_after": after}
         replace_durably(self._marker, json.dumps(marker).encode())
 
@@ -109,7 +109,7 @@ class RunFolder:
         return marker if isinstance(marker, dict) else {}
 
     def check_format(self) -> str:
-        """The run's id. Raises UserError where the folder is none, or of another version."""
+        """The run's id. Raises UserError where the folder is no run folder, or of another version."""
         try:
             marker = self._read_marker()
             found, run = marker["format"], marker["run"]

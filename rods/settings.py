@@ -136,7 +136,7 @@ def read_resolved(path: Path) -> Settings:
 
 
 def write_resolved(settings: Settings, path: Path) -> None:
-    """Writes the settings as JSON; the file appears whole and durable, since no run goes on without it."""
+    """Writes the settings as JSON; the file appears complete and durable, since no run goes on without it."""
     text = json.dumps(settings.model_dump(mode="json"), indent=2, sort_keys=True) + "\n"
     replace_durably(path, text.encode())
 
@@ -186,7 +186,7 @@ def _no_json(error: SettingsError) -> str:
 
 
 def _beside(place: tuple[int | str, ...]) -> list[str]:
-    """The settings that stand where one was looked for."""
+    """The settings that exist at the place where one was looked for."""
     model: type[BaseModel] = Settings
     for part in place[:-1]:
         inner = model.model_fields[str(part)].annotation

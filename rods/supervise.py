@@ -75,8 +75,9 @@ class RecentDeaths:
 class WorkerSpec:
     """A process to keep alive.
 
-    environment: additions to this process's. stop_order: lower ones are stopped, and have ended, before higher ones are
-    signalled. may_finish: exit code 0 is an end, not a death.
+    environment: additions to this process's.
+    stop_order: lower ones are stopped, and have ended, before higher ones are signalled.
+    may_finish: exit code 0 is an end, not a death.
     """
 
     name: str
@@ -90,7 +91,11 @@ class WorkerSpec:
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """A worker ended uninvited. returncode: negative for a signal, as in subprocess. deaths: within limits."""
+    """A worker ended uninvited.
+
+    returncode: negative for a signal, as in subprocess.
+    deaths: within limits.
+    """
 
     worker: str
     pid: int

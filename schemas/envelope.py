@@ -36,9 +36,10 @@ class Producer(StrEnum):
 class Envelope:
     """Identity and provenance.
 
-    event_id: UUIDv5 of run, kind and natural key. occurred_at: microseconds since the epoch, from the caller's clock;
-    a derived event copies its cause's. causation_id: the event this one follows from. correlation_id: the story it
-    belongs to (a group, a seed, a step).
+    event_id: UUIDv5 of run, kind and natural key.
+    occurred_at: microseconds since the epoch, from the caller's clock; a derived event copies its cause's.
+    causation_id: the event this one follows from.
+    correlation_id: what it belongs to (a group, a seed, a step).
     """
 
     event_id: str

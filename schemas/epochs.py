@@ -1,4 +1,4 @@
-"""`rods.epochs`: the story of training, written by the learner alone. Key: run; one partition."""
+"""`rods.epochs`: the course of training, written by the learner alone. Key: run; one partition."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -24,7 +24,9 @@ class LearnerStarted:
 class EpochOpened:
     """The rules an epoch is decided by, as canonical JSON, and what it runs on. Epochs count from 1.
 
-    partitions: N of the run. packages: distribution name to version. The digests are sha256, hexadecimal.
+    partitions: N of the run.
+    packages: distribution name to version.
+    *_digest: sha256, hexadecimal.
     """
 
     KIND: ClassVar[str] = "EpochOpened"
@@ -74,12 +76,18 @@ class StepOpened:
 
 @dataclass(frozen=True, slots=True)
 class StepClosed:
-    """What a step came to.
+    """The result of a step.
 
-    Train groups by the seals: measured, missing (no live slot), flat (no variance), trained, stale (policy too old);
-    unmatched counts attempts whose trajectory was not found. progress: mean over live attempts. loss, kl, entropy
-    (nats per token), clip_share, gradient_norm are None where nothing was trained. response_length: sampled tokens per
-    attempt. idle_seconds: time the learner waited, by cause.
+    measured: train groups of the seals with a live slot.
+    missing: train groups of the seals without one.
+    flat: measured groups without variance (zero-variance groups).
+    trained: measured groups trained on.
+    stale: measured groups left out because the policy that sampled them was too old.
+    unmatched: attempts whose trajectory was not found.
+    progress: mean over live attempts.
+    loss, kl, entropy (nats per token), clip_share, gradient_norm: None where nothing was trained.
+    response_length: sampled tokens per attempt.
+    idle_seconds: time the learner waited, by cause.
     """
 
     KIND: ClassVar[str] = "StepClosed"

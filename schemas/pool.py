@@ -39,7 +39,10 @@ class Decision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TaskRegistered:
-    """An original, whole. task_set: whether it is a member of the pool from the start or held out."""
+    """An original with its complete definition.
+
+    task_set: whether it is a member of the pool from the start, or held out.
+    """
 
     KIND: ClassVar[str] = "TaskRegistered"
     generation: int
@@ -54,7 +57,7 @@ class TaskRegistered:
 
 @dataclass(frozen=True, slots=True)
 class VariantVerified:
-    """A variant that passed every gate, whole. It waits in the queue until a boundary injects it.
+    """A variant that passed every gate, with its definition. It waits in the queue until a boundary injects it.
 
     seed, epoch, step and rank place it in the queue's order; content is the sha256 of the definition without its id.
     """
@@ -129,7 +132,11 @@ class TaskInjected:
 
 @dataclass(frozen=True, slots=True)
 class TaskRetired:
-    """A member leaves. mean, phi: exact, ``numerator/denominator``, empty if never measured; evidence: group ids."""
+    """A member leaves.
+
+    mean, phi: exact, ``numerator/denominator``, empty if never measured.
+    evidence: group ids.
+    """
 
     KIND: ClassVar[str] = "TaskRetired"
     generation: int
@@ -169,8 +176,9 @@ class TaskProbed:
 class PoolMaterialized:
     """The pool that the next epoch trains on. Epoch 0 is the pool before training.
 
-    digest: sha256 over members, queue, retired, streaks, rules and the previous digest (a chain). offsets: end offsets
-    of what was folded, ``topic/partition`` to offset; they and the generation are outside the digest.
+    digest: sha256 over members, queue, retired, streaks, rules and the previous digest (a chain).
+    offsets: end offsets of what was folded, ``topic/partition`` to offset; they and the generation are outside the
+        digest.
     """
 
     KIND: ClassVar[str] = "PoolMaterialized"

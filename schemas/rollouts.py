@@ -41,8 +41,9 @@ class FailureReason(StrEnum):
 class GroupRequested:
     """Asks for K attempts at a task.
 
-    seed: the run's; attempt randomness is a hash of (seed, group, attempt). deadline: microseconds since the epoch;
-    only the learner judges it. pool_offset: the worker folds `rods.pool` up to (excluding) it before a look-up.
+    seed: the run's; attempt randomness is a hash of (seed, group, attempt).
+    deadline: microseconds since the epoch; only the learner judges it.
+    pool_offset: the worker folds `rods.pool` up to (excluding) it before a look-up.
     """
 
     KIND: ClassVar[str] = "GroupRequested"
@@ -71,7 +72,9 @@ class GroupRequested:
 class Slot:
     """One attempt's outcome. A failed slot has a reason and no reward (turns_passed 0, to be ignored).
 
-    outcomes: one per turn judged; the attempt ends at its first failed turn. tokens: sampled. latency: microseconds.
+    outcomes: one per turn judged; the attempt ends at its first failed turn.
+    tokens: sampled.
+    latency: microseconds.
     trajectory: sha256 of the TrajectoryRecorded payload (see `trajectory_digest`), empty where there is none.
     """
 
@@ -89,7 +92,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class RolloutFinished:
-    """A group's K slots, in one message. The first of a group in partition order counts, whole.
+    """A group's K slots, in one message. The first of a group in partition order counts, with all its slots.
 
     execution: names this run of the group, so that trajectories can be matched with the slots that won.
     """
@@ -128,7 +131,8 @@ class ExpectedGroup:
 class BarrierReached:
     """Closes a step on one partition: what was expected there, and the rules to measure it by.
 
-    last_of_epoch: this barrier's seal carries the whole state of the partition. pool_offset travels to the seeds.
+    last_of_epoch: the seal is a snapshot seal, with the state of every task of the partition.
+    pool_offset: travels to the seeds.
     """
 
     KIND: ClassVar[str] = "BarrierReached"

@@ -44,9 +44,11 @@ class TaskState:
 class SealedGroup:
     """A group as a step's barrier found it.
 
-    execution: the winning one, empty where the group is missing. passed: slot by slot, turns passed or None where the
-    slot failed; reasons: slot by slot, the failure or empty. state: the task's after this step; a group without a live
-    slot leaves it as it was. boundary: zone is boundary and the window's variance exceeds min_variance.
+    execution: the winning one, empty where the group is missing.
+    passed: slot by slot, turns passed or None where the slot failed.
+    reasons: slot by slot, the failure or empty.
+    state: the task's after this step; a group without a live slot leaves it as it was.
+    boundary: zone is boundary and the window's variance exceeds min_variance.
     """
 
     group: str
@@ -68,10 +70,13 @@ class SealedGroup:
 class PartitionSealed:
     """A partition's answer to a barrier. A large one comes in `chunks`, each below 4 MiB, in order.
 
-    barrier_offset: where the barrier stands in `rods.rollouts`; outside the digest. digest: sha256 over the decision
-    content of all chunks. groups: those expected, ordered by task id. state: with last_of_epoch, every task's state.
-    late, duplicate, refused: counts since the last seal; metrics, outside the digest. generation: the newest learner's
-    that the partition had seen, so that a fold rebuilt from seals still ignores older learners; outside the digest.
+    barrier_offset: the barrier's offset in `rods.rollouts`; outside the digest.
+    digest: sha256 over the decision content of all chunks.
+    groups: those expected, ordered by task id.
+    state: with last_of_epoch, every task's state (a snapshot seal).
+    late, duplicate, refused: counts since the last seal; metrics, outside the digest.
+    generation: the newest learner's that the partition had seen, so that a fold rebuilt from seals still ignores older
+        learners; outside the digest.
     """
 
     KIND: ClassVar[str] = "PartitionSealed"
@@ -132,7 +137,11 @@ class SelectionClosed:
 
 @dataclass(frozen=True, slots=True)
 class BoundarySeedSelected:
-    """Work for synthesis. Key: task. rules: canonical JSON, for budgets and the run's seed. evidence: group ids."""
+    """Work for synthesis. Key: task.
+
+    rules: canonical JSON, for budgets and the run's seed.
+    evidence: group ids.
+    """
 
     KIND: ClassVar[str] = "BoundarySeedSelected"
     epoch: int

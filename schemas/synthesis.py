@@ -1,4 +1,4 @@
-"""`rods.synthesis`: what each stage of synthesis came to. Key: task (the seed's); N partitions."""
+"""`rods.synthesis`: the result of each stage of synthesis. Key: task (the seed's); N partitions."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -8,9 +8,13 @@ from schemas.envelope import UNSTAMPED, Envelope
 
 @dataclass(frozen=True, slots=True)
 class StageFinished:
-    """A stage of one attempt for one variant of a seed. index: the variant's, from 0. attempt: from 0.
+    """A stage of one attempt for one variant of a seed.
 
-    detail: canonical JSON, at most 4,000 characters. patches: changes to the initial state, ``path=value``.
+    index: the variant's, from 0.
+    attempt: from 0.
+
+    detail: canonical JSON, at most 4,000 characters.
+    patches: changes to the initial state, ``path=value``.
     """
 
     KIND: ClassVar[str] = "StageFinished"

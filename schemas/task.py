@@ -33,11 +33,14 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class TaskDefinition:
-    """A whole task, as it travels in TaskRegistered and VariantVerified.
+    """A complete task, as it travels in TaskRegistered and VariantVerified.
 
-    task: id, unique within a run. source: the environment that runs it (``workbench`` or ``bfcl``).
-    category: one of `Category`, or the source's own. scenario: what a split must not divide.
-    classes: the simulators involved. initial_state: canonical JSON, class name to its configuration.
+    task: id, unique within a run.
+    source: the environment that runs it (``workbench`` or ``bfcl``).
+    category: one of `Category`, or the source's own.
+    scenario: what a split must not divide.
+    classes: the simulators involved.
+    initial_state: canonical JSON, class name to its configuration.
     parent: the task this one is a variant of, or None for an original.
     """
 

@@ -89,7 +89,7 @@ DOWNSTREAM_FIRST: tuple[Topic, ...] = (
     Topic.ASSIGNMENTS,
     Topic.EPOCHS,
 )
-"""Ends taken in this order give a cut in which every decision stands with what it was decided on."""
+"""Ends taken in this order give a cut in which no decision is without what it was decided on."""
 
 
 def murmur2(data: bytes) -> int:

@@ -1,8 +1,8 @@
 """What readers refused, as an operator sees it: listed from `rods.dead-letters`, and written back where it came from.
 
-A letter goes back only whole, and only to a topic keyed by task: the others have one writer each, whose fences a second
-would break. A result goes back only once its step is closed, so that it comes behind the step's barrier and is late:
-counted, and without effect. Bytes that are still unreadable are refused again, as a new letter.
+A letter goes back only with all its bytes, and only to a topic keyed by task: the others have one writer each, whose
+fences a second would break. A result goes back only once its step is closed, so that it comes behind the step's barrier
+and is late: counted, and without effect. Bytes that are still unreadable are refused again, as a new letter.
 """
 
 import hashlib
@@ -119,7 +119,7 @@ def _step(value: bytes) -> int:
 
 
 async def _last_closed(settings: Settings) -> int:
-    """The last step whose StepClosed is in the log: by then its barriers stand on every partition. 0: none."""
+    """The last step whose StepClosed is in the log: by then every partition has its barrier. 0: no step is closed."""
     closed = 0
     async for record in read_all(connection_of(settings), Topic.EPOCHS.named(settings.prefix), 0, start=None):
         with suppress(SchemaError):

@@ -1,4 +1,4 @@
-"""``rods audit verify``: is a log whole, in an archive or on a cluster, and is every record an event that could be?"""
+"""``rods audit verify``: is a log complete, and every record in it a possible event? Of an archive or a cluster."""
 
 from collections.abc import Iterator
 from dataclasses import asdict

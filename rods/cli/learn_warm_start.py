@@ -89,7 +89,7 @@ def _train(
 
 
 def _evaluate(folder: Path, count: int) -> dict[str, float]:
-    """Mean progress and whole successes at temperature 1 on held-out tasks, four samples each."""
+    """Mean progress and complete successes at temperature 1 on held-out tasks, four samples each."""
     from producers.environments.workbench import language
     from producers.environments.workbench.source import WorkbenchSource
     from producers.rollouts.group import GroupSpec, run_groups

@@ -34,12 +34,12 @@ def report_page(summary: RunSummary, settings: Mapping[str, Any]) -> str:
 
 
 def write_report(path: Path, summary: RunSummary, settings: Mapping[str, Any]) -> None:
-    """Writes the page; it appears whole or not at all."""
+    """Writes the page; it appears complete or not at all."""
     write_whole(path, report_page(summary, settings))
 
 
 def write_summary(path: Path, summary: RunSummary) -> None:
-    """Writes the summary as one JSON object (docs/cli.md names its keys); it appears whole or not at all."""
+    """Writes the summary as one JSON object (docs/cli.md names its keys); it appears complete or not at all."""
     write_whole(path, json.dumps(summary.document(), indent=2, allow_nan=False) + "\n")
 
 

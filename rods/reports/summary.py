@@ -69,7 +69,11 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """A whole run. rules: canonical JSON, of its first epoch. lineage: counts on the way from seed to retirement."""
+    """A whole run.
+
+    rules: canonical JSON, of its first epoch.
+    lineage: counts on the way from seed to retirement.
+    """
 
     run_id: str
     rules: str

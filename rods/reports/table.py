@@ -37,7 +37,11 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The line under the table. restarts: of worker processes. phase: what the run waits for, in a few words."""
+    """The line under the table.
+
+    restarts: of worker processes.
+    phase: what the run waits for, in a few words.
+    """
 
     moment: Moment
     restarts: int = 0

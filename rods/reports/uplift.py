@@ -1,4 +1,4 @@
-"""How far progress rose between two measurements of the same tasks, and how sure that is. Pure.
+"""The difference of progress between two measurements of the same tasks, and how sure that is. Pure.
 
 Paired by task: the difficulty of a task is in both of its measurements and cancels. The standard error is that of the
 mean difference, s / sqrt(n) with the sample deviation s of the differences.

@@ -98,7 +98,7 @@ class Container:
 
 
 def open_container(data: bytes) -> Container:
-    """Reads the header. Raises ArchiveError where it is none, too large, or of another schema or codec."""
+    """Reads the header. Raises ArchiveError where it is no header, too large, or of another schema or codec."""
     if len(data) > MAX_SEGMENT_BYTES:
         raise ArchiveError(f"it has {len(data)} bytes, and {MAX_SEGMENT_BYTES} are allowed")
     if data[: len(MAGIC)] != MAGIC:
@@ -174,6 +174,6 @@ def _is_ours(text: str) -> bool:
     """Whether a header's schema has the canonical form of ours."""
     try:
         canonical = fastavro.schema.to_parsing_canonical_form(json.loads(text))
-    except Exception:  # noqa: BLE001  # any text at all may stand in a header
+    except Exception:  # noqa: BLE001  # a header may hold any text at all
         return False
     return bool(canonical == fastavro.schema.to_parsing_canonical_form(SCHEMA))

@@ -48,7 +48,7 @@ class Store:
         return cls(system, str(root).rstrip("/"), "file" in protocols)
 
     def read(self, name: str, most: int = _MOST_BYTES) -> bytes | None:
-        """A file's bytes; None where there is none. Raises ArchiveError."""
+        """A file's bytes; None where the file is absent. Raises ArchiveError."""
         path = f"{self.root}/{name}"
         try:
             if self.system.size(path) > most:
@@ -61,7 +61,7 @@ class Store:
         return data
 
     def size(self, name: str) -> int | None:
-        """A file's size; None where there is none. Raises ArchiveError."""
+        """A file's size; None where the file is absent. Raises ArchiveError."""
         path = f"{self.root}/{name}"
         try:
             size: int = self.system.size(path)
@@ -83,7 +83,7 @@ class Store:
         return sorted(str(path).rstrip("/").rpartition("/")[2] for path in found)
 
     def write(self, name: str, data: bytes) -> None:
-        """Writes a file, whole or not at all; on a local disk, durably. Raises ArchiveError."""
+        """Writes a file, complete or not at all; on a local disk, durably. Raises ArchiveError."""
         path = f"{self.root}/{name}"
         try:
             if self.local:
@@ -97,7 +97,7 @@ class Store:
 
 @dataclass(slots=True)
 class Copied:
-    """What a copy came to. present: segments that the target had already."""
+    """The result of a copy. present: segments that the target had already."""
 
     segments: int = 0
     present: int = 0

@@ -1,4 +1,4 @@
-"""Consistent cuts: ends of every partition at which each decision stands with what it was decided on.
+"""Consistent cuts: ends of every partition at which no decision is without what it was decided on.
 
 Ends are read downstream first: whatever a partition holds below its end was caused by records that upstream partitions,
 read later, hold below theirs. A cut is recorded in ``cuts.jsonl`` only once the archive holds everything up to it, so
@@ -29,8 +29,10 @@ _LOCK = "cuts.lock"
 class Cut:
     """Ends that belong together.
 
-    number: from 1. name: the checkpoint it belongs to, for people and for resuming. ends: ``topic/partition``, without
-    the prefix, to one past the last record. previous: the sha256 of the cut before it, empty for the first.
+    number: from 1.
+    name: the checkpoint it belongs to, for people and for resuming.
+    ends: ``topic/partition``, without the prefix, to one past the last record.
+    previous: the sha256 of the cut before it, empty for the first.
     """
 
     number: int
@@ -55,7 +57,7 @@ def place_name(topic: Topic, partition: int) -> str:
 
 
 def read_cuts(folder: Path) -> tuple[Cut, ...]:
-    """The cuts of an archive, oldest first, their chain checked. Raises ArchiveError. A torn last line is none."""
+    """The cuts of an archive, oldest first, their chain checked. Raises ArchiveError. A torn last line is ignored."""
     path = folder / CUTS
     if not path.exists():
         return ()
@@ -72,7 +74,7 @@ def read_cuts(folder: Path) -> tuple[Cut, ...]:
 
 
 def cut_of(line: bytes) -> Cut:
-    """The cut of a line without its newline. Raises ValueError where the line is none, or is not as it was written."""
+    """The cut of a line without its newline. Raises ValueError where the line is no cut, or was changed."""
     try:
         cut = Cut(**json.loads(line))
         sealed = _sealed(cut.number, cut.name, cut.ends, cut.previous)
@@ -118,7 +120,7 @@ def archived_end(folder: Path, topic: Topic, partition: int) -> int:
 
 
 def cuts_chain(cuts: tuple[Cut, ...]) -> str:
-    """The head of the cuts' chain; empty where there is none."""
+    """The head of the cuts' chain; empty without cuts."""
     return cuts[-1].sha256 if cuts else ""
 
 

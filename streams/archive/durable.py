@@ -16,7 +16,7 @@ def write_durably(path: Path, data: bytes) -> None:
 
 
 def replace_durably(path: Path, data: bytes) -> None:
-    """Writes a file over what is there, through one beside it: whole or not at all, bytes and name durable."""
+    """Writes a file over what is there, through one beside it: complete or not at all, bytes and name durable."""
     scratch = path.with_name(f".{path.name}.tmp")
     write_durably(scratch, data)
     scratch.replace(path)

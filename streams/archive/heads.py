@@ -45,8 +45,8 @@ class Head:
 class Heads:
     """Every head of an archive. cuts, cuts_chain: how many cuts it records, and the sha256 of the newest.
 
-    signature: base64 of the Ed25519 signature over the canonical JSON of all else; public_key: base64 of the raw key
-    that is said to fit it, for information alone. Both empty where it is not signed.
+    signature: base64 of the Ed25519 signature over the canonical JSON of all else.
+    public_key: base64 of the raw key that is said to fit it, for information alone. Both empty where it is not signed.
     """
 
     run: str
@@ -130,7 +130,7 @@ def _is_possible(heads: Heads) -> bool:
 
 
 def write_heads(heads: Heads, path: Path) -> None:
-    """Writes the document; the file appears whole and durable."""
+    """Writes the document; the file appears complete and durable."""
     replace_durably(path, (json.dumps(heads.as_json(), indent=1) + "\n").encode())
 
 

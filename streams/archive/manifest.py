@@ -24,14 +24,14 @@ _LONGEST_LINE = 1024
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a partition's manifest said when it was read. length: bytes of its whole entries."""
+    """What a partition's manifest said when it was read. length: bytes of its complete entries."""
 
     segments: tuple[Segment, ...] = ()
     length: int = 0
 
     @property
     def head(self) -> str:
-        """sha256 of the newest segment, empty where there is none."""
+        """sha256 of the newest segment, empty without segments."""
         return self.segments[-1].sha256 if self.segments else ""
 
     @property
@@ -107,7 +107,7 @@ def _write(folder: Path, current: Manifest, segment: Segment) -> Manifest:
 
 
 def _is_still(folder: Path, seen: Manifest) -> bool:
-    """Whether the manifest ends, after whole entries, with the newest one seen. Reads the end of the file alone."""
+    """Whether the manifest ends, after complete entries, with the newest one seen. Reads the end of the file alone."""
     newest = line_of(seen.segments[-1]) if seen.segments else b""
     try:
         with (folder / MANIFEST).open("rb") as file:

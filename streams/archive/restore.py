@@ -31,7 +31,9 @@ _BATCH_BYTES = 512 * 1024
 
 @dataclass(frozen=True, slots=True)
 class RestoreSettings:
-    """cut: nothing behind it is written; None: everything. fill_gaps: fill what the archive lacks at the beginning."""
+    """cut: nothing behind it is written; None: everything.
+    fill_gaps: fill what the archive lacks at the beginning.
+    """
 
     broker: Broker
     prefix: str
@@ -41,8 +43,12 @@ class RestoreSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """A partition to write. first: of the archive; end: exclusive, after the cut."""
+class PartitionRestore:
+    """A partition to write.
+
+    first: of the archive.
+    end: exclusive, after the cut.
+    """
 
     topic: Topic
     partition: int
@@ -58,7 +64,7 @@ def archived_partition_count(archive: Path) -> int:
     return len(numbers)
 
 
-def plans(settings: RestoreSettings) -> list[Plan]:
+def plans(settings: RestoreSettings) -> list[PartitionRestore]:
     """What is to be written. Raises ArchiveError for gaps that may not be filled, and where the cut is not held."""
     planned = []
     for topic in Topic:
@@ -68,7 +74,7 @@ def plans(settings: RestoreSettings) -> list[Plan]:
     return planned
 
 
-def _plan(settings: RestoreSettings, topic: Topic, partition: int, manifest: Manifest) -> Plan:
+def _plan(settings: RestoreSettings, topic: Topic, partition: int, manifest: Manifest) -> PartitionRestore:
     held = manifest.next_offset or 0
     first = manifest.segments[0].first if manifest.segments else 0
     end = held if settings.cut is None else settings.cut.end(topic, partition)
@@ -79,7 +85,7 @@ def _plan(settings: RestoreSettings, topic: Topic, partition: int, manifest: Man
             f"the archive of {topic.value}/{partition} begins at offset {first}, and what is before it is lost; "
             "--fill-gaps puts records there that no reader takes for events"
         )
-    return Plan(topic, partition, min(first, end), end)
+    return PartitionRestore(topic, partition, min(first, end), end)
 
 
 async def restore(settings: RestoreSettings, progress: Callable[[int, int], None] = lambda *_: None) -> int:
@@ -102,7 +108,7 @@ async def restore(settings: RestoreSettings, progress: Callable[[int, int], None
     return total
 
 
-def _records(settings: RestoreSettings, plan: Plan) -> Iterator[LogRecord]:
+def _records(settings: RestoreSettings, plan: PartitionRestore) -> Iterator[LogRecord]:
     topic = plan.topic.named(settings.prefix)
     fillers = (
         LogRecord(topic, plan.partition, offset, 0, None, None, ((FILLER_HEADER, b"1"),))
@@ -146,7 +152,7 @@ async def _write(producer: Any, topic: str, records: list[LogRecord]) -> None:
         rest = rest[taken:]
 
 
-async def _check_empty(settings: RestoreSettings, planned: list[Plan]) -> None:
+async def _check_empty(settings: RestoreSettings, planned: list[PartitionRestore]) -> None:
     ends = await _ends(settings, planned)
     for plan in planned:
         if end := ends[plan.topic.named(settings.prefix), plan.partition]:
@@ -154,7 +160,7 @@ async def _check_empty(settings: RestoreSettings, planned: list[Plan]) -> None:
             raise ArchiveError(f"{name} holds {end} records already, and an archive is restored into empty topics")
 
 
-async def _check_ends(settings: RestoreSettings, planned: list[Plan]) -> None:
+async def _check_ends(settings: RestoreSettings, planned: list[PartitionRestore]) -> None:
     ends = await _ends(settings, planned)
     for plan in planned:
         end = ends[plan.topic.named(settings.prefix), plan.partition]
@@ -162,5 +168,5 @@ async def _check_ends(settings: RestoreSettings, planned: list[Plan]) -> None:
             raise ArchiveError(f"{plan.topic.named(settings.prefix)}/{plan.partition} ends at {end} for {plan.end}")
 
 
-async def _ends(settings: RestoreSettings, planned: list[Plan]) -> dict[tuple[str, int], int]:
+async def _ends(settings: RestoreSettings, planned: list[PartitionRestore]) -> dict[tuple[str, int], int]:
     return await end_offsets(settings.broker, [(plan.topic.named(settings.prefix), plan.partition) for plan in planned])

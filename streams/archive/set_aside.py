@@ -32,7 +32,7 @@ LOG = "set-aside.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class SetAside:
-    """What a return to a cut came to. folder: None where nothing lay behind it."""
+    """The result of a return to a cut. folder: None where nothing lay behind it."""
 
     cut: int
     records: int

@@ -5,8 +5,8 @@ everything up to the end offsets of that moment, seal, and end.
 
 What is synced to disk, and when: the folders and the schema texts before any record; then a segment's bytes, then its
 name, then the manifest's line (and the manifest's name with the first line), each before the next begins. So an entry
-on disk has its segment on disk, whole; records not yet sealed are in memory alone, for `seal_seconds` or `seal_bytes`
-at most, and are read from the broker again.
+on disk has its segment on disk, complete; records not yet sealed are in memory alone, for `seal_seconds` or
+`seal_bytes` at most, and are read from the broker again.
 """
 
 import asyncio
@@ -100,7 +100,7 @@ def _is_torn(text: bytes) -> bool:
 
 
 def _keep(target: Path, data: bytes) -> None:
-    """The file appears whole, its bytes durable; its name is the caller's to sync."""
+    """The file appears complete, its bytes durable; its name is the caller's to sync."""
     unfinished = target.with_name(f".{os.getpid()}.{target.name}.tmp")
     write_durably(unfinished, data)
     unfinished.replace(target)

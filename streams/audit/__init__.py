@@ -1,1 +1,1 @@
-"""What a log shows months later: whether it is whole, and what follows from it."""
+"""What a log shows months later: whether it is complete, and what follows from it."""

@@ -72,7 +72,7 @@ def _assignment(text: str) -> tuple[str, str, str]:
 
 
 def _exists(name: str) -> bool:
-    """Whether the rules have such a setting; a group of them is none."""
+    """Whether the rules have such a setting; a group of settings does not count as one."""
     fields: Mapping[str, Any] = Rules.model_fields
     for part in name.split("."):
         if part not in fields:

@@ -31,8 +31,11 @@ _IN_PROCESS_RECORDS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
-    """to_epoch: the last epoch; None: all. task: only what concerns it. jobs: processes. views: whether TaskMeasured,
-    which no fold reads, are compared too."""
+    """to_epoch: the last epoch; None: all.
+    task: only what concerns it.
+    jobs: processes.
+    views: whether TaskMeasured, which no fold reads, are compared too.
+    """
 
     to_epoch: int | None = None
     task: str = ""
@@ -41,7 +44,7 @@ class ReplayOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class Recomputed:
     """What was compared."""
 
     groups: int
@@ -55,11 +58,13 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class ReplayReport:
-    """divergences: in the order of cause and effect. digests: epoch to the recomputed pool's, None where its evidence
-    is not in the log. open_barriers: at the end of the log, not answered yet."""
+    """divergences: in the order of cause and effect.
+    digests: epoch to the recomputed pool's, None where its evidence is not in the log.
+    open_barriers: at the end of the log, not answered yet.
+    """
 
     run_id: str
-    counts: Counts
+    counts: Recomputed
     divergences: tuple[Divergence, ...]
     limits: tuple[Limit, ...]
     digests: dict[int, str | None]
@@ -240,8 +245,8 @@ class _Replay:
             detail = f"{self.attempts.missing} of {self.attempts.counted} attempts that counted have no trajectory"
             self.limits.append(Limit(LimitName.TRAJECTORIES, f"{detail} in the log"))
 
-    def _counts(self, measured: Sequence[MeasuredPartition], seeds: int, boundaries: Sequence[Boundary]) -> Counts:
-        return Counts(
+    def _counts(self, measured: Sequence[MeasuredPartition], seeds: int, boundaries: Sequence[Boundary]) -> Recomputed:
+        return Recomputed(
             groups=sum(one.groups for one in measured),
             attempts=sum(one.attempts for one in measured),
             measurements=sum(one.views for one in measured),

@@ -32,7 +32,7 @@ from streams.measure.exact import mean_of, text_of
 
 
 class Fact(NamedTuple):
-    """Something that happened to a task. place: where it stands in the log."""
+    """Something that happened to a task. place: topic, partition and offset."""
 
     epoch: int
     step: int
@@ -168,7 +168,7 @@ class _Trace:
                     self._defer(event.task, Fact(0, _LAST, "operator", text, place))
 
     def _of_one_task(self) -> Iterator[tuple[int, Any]]:
-        """The events of the pool that are about one task or seed; those that list the whole pool are not decoded."""
+        """The events of the pool that are about one task or seed; those that list all of the pool are not decoded."""
         for record in self.source.records(Topic.POOL, 0):
             kind = kind_of_frame(record.value or b"")
             if kind is None or kind in _OF_ONE_TASK:
@@ -206,7 +206,7 @@ class _Trace:
         self.deferred = [(owners.get(task, task), fact) for task, fact in self.deferred]
 
     def _sealed(self, tree: set[str]) -> Iterator[tuple[int, PlainEvent]]:
-        """The selections, and of the seals in which a group of the tree may stand the fields up to the groups."""
+        """The selections, and of the seals in which a group of the tree may be the fields up to the groups."""
         may_name = _group_finder(tree)
         for record in self.source.records(Topic.SEALS, 0):
             value = record.value or b""
@@ -237,7 +237,7 @@ _FEW_TASKS = 16
 _MANY_RESULTS = 100_000
 """So many are worth the start of a process, which takes as long as reading them."""
 _LAST = 2**31
-"""A boundary stands after every step of its epoch."""
+"""A boundary is sorted after every step of its epoch."""
 _RANKS = ("registered", "verified", "rollout (train)", "rollout (probe)", "measured", "selected", "stage", "rejected")
 
 
@@ -266,7 +266,7 @@ def _of_tasks(
 
 
 def _group_finder(tasks: set[str]) -> Callable[[bytes], bool]:
-    """Whether a group of one of the tasks may stand in a seal's frame. A snapshot seal holds the state of every task,
+    """Whether a group of one of the tasks may be in a seal's frame. A snapshot seal holds the state of every task,
     so the id alone says little; in a group, its purpose follows. Many tasks are not looked for."""
     if len(tasks) > _FEW_TASKS:
         return lambda _: True

@@ -230,7 +230,7 @@ class _WhatIf:
 
 
 def _rejudged(source: LogSource, partition: int, overlay: Overlay) -> Iterator[PartitionSealed]:
-    """The whole seals that a partition's barriers would have come to under other rules."""
+    """The complete seals of a partition's barriers under other rules."""
     state = MeasureState(partition)
     for offset, _, event in events(source, Topic.ROLLOUTS, partition):
         if event is None:

@@ -16,7 +16,7 @@ MAX_NAME_LENGTH = 1024
 
 @lru_cache(maxsize=8)
 def parsed_rules(text: str) -> Rules | None:
-    """The rules of a barrier; None where they are none."""
+    """The rules of a barrier; None where they do not parse."""
     if len(text.encode()) > MAX_RULES_BYTES:
         return None
     try:
@@ -26,7 +26,7 @@ def parsed_rules(text: str) -> Rules | None:
 
 
 def invalid(state: MeasureState, event: BarrierReached) -> str:
-    """Why a barrier is none; empty where it is valid."""
+    """Why a barrier is invalid; empty where it is valid."""
     if event.partition != state.partition or event.partition >= event.partitions:
         return f"a barrier for partition {event.partition} of {event.partitions} stands on {state.partition}"
     if state.partitions not in (0, event.partitions):

@@ -3,9 +3,10 @@
 ``evolve(state, offset, event)`` takes every event of the partition in order and says what follows from it: a
 TaskMeasured for an accepted result, the PartitionSealed that answers a barrier, or a refusal. The rules:
 
-- The first result of a group counts, whole; a later one is a duplicate. A result with the wrong K or total is none.
+- The first result of a group counts, with all its slots; a later one is a duplicate. One with the wrong K or total is
+  invalid, and refused.
 - A barrier closes its step for good: results of a sealed step are late. A result of a step that is not open yet is
-  refused, since a learner asks for a step only after the barrier of the one before stands on every partition. So
+  refused, since a learner asks for a step only after the barrier of the one before is on every partition. So
   nothing outlives a barrier but the tasks, and a fold rebuilt from seals equals one that never stopped.
 - Events of a learner older than the newest seen on this partition are ignored.
 - Groups to evaluate are measured and enter nothing.
@@ -93,7 +94,7 @@ def _result(state: MeasureState, offset: int, event: RolloutFinished) -> Evolved
 
 
 def _malformed(event: RolloutFinished) -> str:
-    """Why a result is none; empty where it may be one."""
+    """Why a result is invalid; empty where it may count."""
     if event.k != len(event.slots) or not 1 <= event.k <= MAX_ATTEMPTS:
         return f"wrong K: {event.k} with {len(event.slots)} slots"
     if not 1 <= event.turns_total <= MAX_TURNS:

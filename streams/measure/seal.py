@@ -23,7 +23,7 @@ _INTEGER_BYTES = 10
 
 
 def seal_digest(seal: PartitionSealed) -> str:
-    """sha256, hexadecimal, of the decision content of a whole seal (see `join_chunks`)."""
+    """sha256, hexadecimal, of the decision content of a complete seal (see `join_chunks`)."""
     digest = hashlib.sha256()
     for part in _content(seal):
         digest.update(canonical_json(part).encode() + b"\n")
@@ -32,7 +32,7 @@ def seal_digest(seal: PartitionSealed) -> str:
 
 
 def sealed(seal: PartitionSealed) -> tuple[PartitionSealed, ...]:
-    """A whole seal with its digest, in chunks that each encode to less than 4 MiB."""
+    """A complete seal with its digest, in chunks that each encode to less than 4 MiB."""
     digest = seal_digest(seal)
     packs = list(_packs(seal))
     return tuple(
@@ -44,7 +44,7 @@ def sealed(seal: PartitionSealed) -> tuple[PartitionSealed, ...]:
 
 
 def join_chunks(chunks: Iterable[PartitionSealed]) -> PartitionSealed:
-    """The whole seal, as one of a single chunk with the first chunk's envelope. Raises UnassembledSealError."""
+    """The complete seal, as one of a single chunk with the first chunk's envelope. Raises UnassembledSealError."""
     ordered = sorted(chunks, key=lambda seal: seal.chunk)
     if not ordered or [seal.chunk for seal in ordered] != list(range(ordered[0].chunks)):
         raise UnassembledSealError("a seal's chunks are not complete")

@@ -29,7 +29,11 @@ Observe = Callable[[Sequence[PartitionSealed], int], None]
 
 
 class Due(NamedTuple):
-    """The chunks of a seal. end: they cover the offsets below it. live: whether the position is still the worker's."""
+    """The chunks of a seal.
+
+    end: they cover the offsets below it.
+    live: whether the position is still the worker's.
+    """
 
     position: MeasurePosition
     seals: tuple[PartitionSealed, ...]

@@ -18,12 +18,12 @@ from streams.measure.outcome import Outcome
 from streams.measure.view import Accepted
 
 UNTOLD = Rules(measure=MeasureRules(window=1, alpha_low=Decimal("0.20"), alpha_high=Decimal("0.85")))
-"""What the views go by before a partition's first barrier has told the run's rules: the paper's thresholds, written out
-and never changed, so that a replay comes to the same views whatever the defaults of its code."""
+"""The rules of the views before a partition's first barrier brings the run's: the paper's thresholds, never changed, so
+that a replay gives the same views whatever the defaults of its code."""
 
 
 class Shape(NamedTuple):
-    """What a barrier expects of a group. Results of other shapes are none of that group's."""
+    """What a barrier expects of a group. Results of other shapes do not count for that group."""
 
     group: str
     task: str
@@ -34,7 +34,7 @@ class Shape(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The first result of its shape, where it stands, what its slots are worth, and what its task would be if the step
+    """The first result of its shape, its offset, what its slots are worth, and what its task would be if the step
     closed by the rules known so far."""
 
     offset: int
@@ -47,8 +47,11 @@ class Result(NamedTuple):
 class Counts:
     """Deliveries since the last seal that changed nothing. Metrics, never decisions.
 
-    late: results of a sealed step. duplicate: second results of a group and second barriers. refused: to the dead
-    letters. unexpected: results of groups that the barrier did not name. superseded: events of an older learner.
+    late: results of a sealed step.
+    duplicate: second results of a group and second barriers.
+    refused: to the dead letters.
+    unexpected: results of groups that the barrier did not name.
+    superseded: events of an older learner.
     """
 
     late: int = 0
@@ -62,8 +65,9 @@ class Counts:
 class MeasureState:
     """One partition. epoch, step, partitions (N): of the last barrier, 0 before the first.
 
-    next_offset: the offset the fold expects next. generation: the newest learner's seen here. rules: the last
-    barrier's; `UNTOLD` before the first, for the view alone.
+    next_offset: the offset the fold expects next.
+    generation: the newest learner's seen here.
+    rules: the last barrier's; `UNTOLD` before the first, for the view alone.
     """
 
     partition: int
@@ -93,7 +97,7 @@ class MeasureState:
 
 
 class Refusal(NamedTuple):
-    """An event for the dead letters, with the offset it stood at."""
+    """An event for the dead letters, with its offset."""
 
     offset: int
     event: Event

@@ -1,6 +1,6 @@
-"""What an epoch's boundary decides: a pure function of the cut, its evidence and the rules (DESIGN sections 3 and 4).
+"""What an epoch's boundary decides: a pure function of the cut, its evidence and the rules.
 
-In this order, each step seeing the one before:
+See docs/design.md, sections 3 and 4. In this order, each step seeing the one before:
 1. retire: what an operator banned or dismissed; of the tasks measured in this epoch, variants whose first measurement
    is below burn-in, and members whose mean stayed below drift_low or above drift_high for `patience` visits.
 2. return: retired tasks whose probe was in the boundary zone.

@@ -1,6 +1,6 @@
 """What the seals of a run say to the pool and to the learner: a fold over `rods.seals`.
 
-A step is complete when the whole seals of its N partitions are in (see `streams.seals.assembly`); the first of a
+A step is complete when the complete seals of its N partitions are in (see `streams.seals.assembly`); the first of a
 partition counts, and so does the first selection that follows them, as in `streams.select`. Seals of earlier epochs can
 be let go of, so that memory stays that of two epochs; selections stay until a boundary has included their seeds.
 """
@@ -17,7 +17,7 @@ from streams.seals.assembly import Assembly, assemble, is_complete
 
 @dataclass(slots=True)
 class SealedStep:
-    """The whole seals of a step by partition, as they come in."""
+    """The complete seals of a step by partition, as they arrive."""
 
     epoch: int
     step: int
@@ -41,9 +41,12 @@ class SealedStep:
 
 @dataclass(slots=True)
 class SealedSteps:
-    """Sealed steps and selections by step. closed: the last step whose selection is in. selected: every seed ever
-    selected, and the step that selected it. contradicted: epoch to second facts that say something else than the first;
-    they change nothing."""
+    """Sealed steps and selections by step.
+
+    closed: the last step whose selection is in.
+    selected: every seed ever selected, and the step that selected it.
+    contradicted: epoch to second facts that say something else than the first; they change nothing.
+    """
 
     next_offset: int = 0
     closed: int = 0
@@ -128,9 +131,12 @@ class SealedSteps:
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """What a boundary decides on: the epoch's sealed group per task, every task's state after its last step, and the
-    digest of its last selection. selected: seeds and the steps that selected them, at least those of every step that
-    the boundary includes; None: whoever asks has not read them, and takes every candidate for one of theirs.
-    contradicted: the epoch's second seals and selections that say something else, for an alarm; they decide nothing."""
+    digest of its last selection.
+
+    selected: seeds and the steps that selected them, at least those of every step that the boundary includes; None:
+        whoever asks has not read them, and takes every candidate for one of theirs.
+    contradicted: the epoch's second seals and selections that say something else, for an alarm; they decide nothing.
+    """
 
     epoch: int
     selection_digest: str

@@ -178,7 +178,7 @@ def _materialized(state: PoolState, offset: int, event: PoolMaterialized) -> Poo
 
 
 def _operated(state: PoolState, event: OperatorDecided) -> PoolState:
-    """An order takes back the one before it on the same task. One that is none of ours changes nothing."""
+    """An order takes back the one before it on the same task. An unknown order changes nothing."""
     if event.decision_id in state.operated or event.decision not in set(Decision):
         return state
     pinned, banned, dismissed = (tasks - {event.task} for tasks in (state.pinned, state.banned, state.dismissed))

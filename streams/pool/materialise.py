@@ -2,7 +2,7 @@
 
 Rows have the columns that verl, TRL and prime-rl read from a data set of prompts: `prompt` (a list of role and
 content), `data_source`, `ability`, `reward_model` and `extra_info`; `info` repeats the definition as JSON. Names carry
-the epoch, the generation and the digest; a file appears whole or not at all.
+the epoch, the generation and the digest; a file appears complete or not at all.
 """
 
 import json

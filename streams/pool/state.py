@@ -10,7 +10,11 @@ from streams.measure.grown import Grown
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """An active task. seed: the seed it came from, empty for an original. since: the boundary that brought it in."""
+    """An active task.
+
+    seed: the seed it came from, empty for an original.
+    since: the boundary that brought it in.
+    """
 
     task: str
     original: bool
@@ -37,7 +41,11 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Retired:
-    """A former member. since: the boundary that retired it; probed: the last epoch that probed it, or `since`."""
+    """A former member.
+
+    since: the boundary that retired it.
+    probed: the last epoch that probed it, or `since`.
+    """
 
     task: str
     rule: str
@@ -51,12 +59,17 @@ class Retired:
 class PoolState:
     """Everything `rods.pool` says so far.
 
-    next_offset: the offset the fold expects next. generation: the newest learner's. definitions: every task known.
-    contents: what each of them is, as a digest. heldout: registered, never members, in order. settled: seed to outcome;
-    the first settlement counts. operated: the ids of an operator's decisions; pinned tasks stay, banned ones leave for
-    good, dismissed ones leave at the next boundary. cut: the state as the open boundary found it, None where none is
-    open. materialized: the last boundary's result. materialized_offset: one past it; requests carry it as
-    `pool_offset`.
+    next_offset: the offset the fold expects next.
+    generation: the newest learner's.
+    definitions: every task known.
+    contents: what each of them is, as a digest.
+    heldout: registered, never members, in order.
+    settled: seed to outcome; the first settlement counts.
+    operated: the ids of an operator's decisions; pinned tasks stay, banned ones leave for good, dismissed ones leave at
+        the next boundary.
+    cut: the state as the open boundary found it, None where none is open.
+    materialized: the last boundary's result.
+    materialized_offset: one past it; requests carry it as `pool_offset`.
     """
 
     next_offset: int = 0

@@ -15,7 +15,7 @@ Identity = tuple[int, int, int, str]
 
 
 class Chunk(Protocol):
-    """What tells a chunk from others: of a whole event, its head, or a row of columns."""
+    """What identifies a chunk: of a decoded event, its head, or a row of columns."""
 
     @property
     def step(self) -> int: ...

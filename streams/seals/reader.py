@@ -1,7 +1,7 @@
 """Reading `rods.seals` with a plain consumer: a worker's state, before it takes part.
 
 Faust's own recovery reads some thousand records a second; a plain consumer reads hundreds of thousands. Partitions are
-folded from their last seals that carry the whole state, found by reading backwards; what lies before is skimmed, and
+folded from their newest snapshot seals, found by reading backwards; what lies before is skimmed, and
 only by the worker that selects.
 """
 
@@ -32,7 +32,8 @@ WINDOW = 500
 class SealLog:
     """What the seals say: each wanted partition's state, the selections, and the seeds of each by its offset.
 
-    anchors: by partition, the offset its reading begins at. selects: whether selections are folded at all.
+    anchors: by partition, the offset its reading begins at.
+    selects: whether selections are folded at all.
     """
 
     measure: dict[int, Recovery]
@@ -130,7 +131,7 @@ async def _skim(settings: StreamsSettings, topic: str, passed: range, log: SealL
 async def find_anchors(
     settings: StreamsSettings, topic: str, partitions: Collection[int], end: int, first: int = 0
 ) -> dict[int, int]:
-    """By partition, the offset from which its whole state can be read. Reads backwards.
+    """By partition, the offset of its newest snapshot seal. Reads backwards.
 
     first: where the topic begins, and where a partition is read from whose state no seal carries.
     """
@@ -148,7 +149,7 @@ async def find_anchors(
 
 
 def _note(chunks: dict[Identity, dict[int, int]], offset: int, value: bytes, partitions: Collection[int]) -> None:
-    """Remembers where a chunk of a seal with the whole state stands; the first place of each counts."""
+    """Remembers the offset of a chunk of a snapshot seal; the first place of each counts."""
     if kind_of_frame(value) != PartitionSealed.KIND:
         return
     try:

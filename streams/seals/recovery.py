@@ -1,8 +1,8 @@
 """Seals to state: `rods.seals` is the changelog of measure. Pure.
 
-A worker that gains a partition folds that partition's whole seals into the state that its last barrier left, skips the
-events up to that barrier (`next_offset` is one past it) and folds the rest again. Nothing but the tasks and the newest
-generation outlives a barrier, so that state equals the one of a worker that never stopped.
+A worker that gains a partition folds that partition's complete seals into the state that its last barrier left, skips
+the events up to that barrier (`next_offset` is one past it) and folds the rest again. Nothing but the tasks and the
+newest generation outlives a barrier, so that state equals the one of a worker that never stopped.
 """
 
 from dataclasses import dataclass, field, replace
@@ -26,7 +26,7 @@ class Recovery:
 def recover(recovery: Recovery, chunk: PartitionSealed) -> Recovery:
     """Takes the next chunk of the partition's seals. A seal that is already in changes nothing.
 
-    Raises UnassembledSealError where a seal is missing before this one, unless it carries the whole state.
+    Raises UnassembledSealError where a seal is missing before this one, unless it is a snapshot seal.
     """
     if chunk.partition != recovery.state.partition or chunk.step <= recovery.state.step:
         return recovery
@@ -37,7 +37,7 @@ def recover(recovery: Recovery, chunk: PartitionSealed) -> Recovery:
 
 
 def restored(state: MeasureState, seal: PartitionSealed) -> MeasureState:
-    """The state right after the barrier that a whole seal answers."""
+    """The state right after the barrier that a complete seal answers."""
     if not seal.last_of_epoch and seal.step != state.step + 1:
         raise UnassembledSealError(
             f"the seal of step {seal.step} on partition {seal.partition} follows that of step {state.step}: "

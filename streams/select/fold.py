@@ -1,8 +1,8 @@
-"""Select: a pure fold over `rods.seals`, whose own SelectionClosed stand in the same topic.
+"""Select: a pure fold over `rods.seals`, which holds its own SelectionClosed too.
 
-When the N seals of the step after the last closed one are whole, it proposes a SelectionClosed. A step is closed once a
-SelectionClosed of it is read back: the first counts, so that two workers that propose agree, and its seeds follow from
-what stands in the log. Steps close one at a time, so any interleaving of partitions gives the same selections.
+When the N seals of the step after the last closed one are complete, it proposes a SelectionClosed. A step is closed
+once a SelectionClosed of it is read back: the first counts, so that two workers that propose agree, and its seeds
+follow from what the log holds. Steps close one at a time, so any interleaving of partitions gives the same selections.
 """
 
 from collections.abc import Mapping
@@ -23,11 +23,13 @@ from streams.select.select import select
 
 @dataclass(frozen=True, slots=True)
 class SelectState:
-    """closed, digest: of the last closed step, 0 and empty before the first. proposed: of the step after it, once its
-    seals are whole. seals: by step and partition, of steps not yet closed. last: task to the step it was last a seed.
+    """closed, digest: of the last closed step, 0 and empty before the first.
+    proposed: of the step after it, once its seals are complete.
+    seals: by step and partition, of steps not yet closed.
+    last: task to the step it was last a seed.
 
-    duplicate: second seals and selections. alarms: of those, the ones that say something else, and selections that
-    no seal supports; they change nothing.
+    duplicate: second seals and selections.
+    alarms: of those, the ones that say something else, and selections that no seal supports; they change nothing.
     """
 
     next_offset: int = 0
@@ -50,7 +52,7 @@ class PlacedSeed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """What an event came to: a selection to write to `rods.seals`, or the seeds of one that was read there."""
+    """What follows from an event: a selection to write to `rods.seals`, or the seeds of one that was read there."""
 
     state: SelectState
     proposed: SelectionClosed | None = None

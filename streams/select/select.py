@@ -22,7 +22,7 @@ def select(
     """The seeds of a step in order: by category, then rank in the bucket. last: task to the step it was last a seed."""
     if rules.curriculum == "static":
         return ()
-    # But for the ablation's draw, only boundary tasks count; most of a step's are none.
+    # But for the ablation's draw, only boundary tasks count; most of a step's tasks are in other zones.
     asked = groups if rules.curriculum == "random" else [group for group in groups if group.boundary]
     free = [group for group in asked if _measured(group) and not _cooling(group.task, rules, step, last)]
     chosen: list[SealedGroup] = []

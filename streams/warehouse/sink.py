@@ -2,7 +2,7 @@
 
 Where it goes on is the tables': one past the largest offset of each partition. A killed sink loses nothing, and what it
 adds again is the same rows. SIGTERM makes it take everything up to the end offsets of that moment, and end. It is an
-observer: a partition with an event of a newer schema is left where it stands, and the others go on.
+observer: a partition with an event of a newer schema is left at its offset, and the others go on.
 """
 
 import asyncio
@@ -26,7 +26,10 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class WarehouseSettings:
-    """partitions: N. dsn: see `store`. dashboard_port: on 127.0.0.1; None serves no page."""
+    """partitions: N.
+    dsn: see `store`.
+    dashboard_port: on 127.0.0.1; None serves no page.
+    """
 
     broker: Broker
     prefix: str
@@ -75,7 +78,7 @@ async def _drain(tail: LogTail, sink: "_Sink", seconds: float) -> None:
 
 
 class _Sink:
-    """Rows on their way to the tables. One insert a table: the rows of a partition arrive in order and whole."""
+    """Rows on their way to the tables. One insert a table: the rows of a partition arrive in order and without gaps."""
 
     def __init__(self, warehouse: Warehouse, settings: WarehouseSettings) -> None:
         self._warehouse = warehouse

@@ -15,7 +15,11 @@ _TWO_VISITS = 2
 
 
 class Change(NamedTuple):
-    """A decision that one side took and the other did not. why: of the side that did; why_not: of the other."""
+    """A decision that one side took and the other did not.
+
+    why: of the side that did.
+    why_not: of the other.
+    """
 
     task: str
     step: int
@@ -28,8 +32,10 @@ class EpochChanges:
     """An epoch under both rules. added: decided under the other rules alone; dropped: recorded alone.
 
     seeds, injections, retirements: all under the other rules, in order: task and step, task, task and rule.
-    drift_evictions: recorded ones for drift; avoided: those at the first visit out of bounds, which a patience of two
-    would have spared. unknown_seeds: added seeds, whose variants nobody made. digest: of the other rules' pool.
+    drift_evictions: recorded ones for drift.
+    avoided: those at the first visit out of bounds, which a patience of two would have spared.
+    unknown_seeds: added seeds, whose variants nobody made.
+    digest: of the other rules' pool.
     """
 
     epoch: int

@@ -11,7 +11,7 @@ from schemas.envelope import Event
 
 LONGEST_VALUE = 400
 UNDECIDED = frozenset({"envelope", "generation", "offsets"})
-"""Of a learner's decisions: who wrote them, when, and where its readers stood."""
+"""Of a learner's decisions: who wrote them, when, and the offsets of its readers."""
 
 
 class Stage(StrEnum):
@@ -41,9 +41,10 @@ class Difference(NamedTuple):
 class Divergence:
     """A recorded decision that its evidence does not lead to.
 
-    place: where the recorded one stands, or should stand. recorded, recomputed: canonical JSON, shortened; ``absent``
-    where there is none. evidence: places and groups that the recomputed one rests on. task: empty where it is about no
-    single task.
+    place: where the recorded one is in the log, or should be.
+    recorded, recomputed: canonical JSON, shortened; ``absent`` where there is none.
+    evidence: places and groups that the recomputed one rests on.
+    task: empty where it is about no single task.
     """
 
     stage: Stage

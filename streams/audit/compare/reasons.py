@@ -13,8 +13,11 @@ from streams.pool.state import PoolState
 
 @dataclass(frozen=True, slots=True)
 class StepSide:
-    """A step as one side saw it, and its seeds. groups: train groups by task; last: task to the step it was last a
-    seed."""
+    """A step as one side saw it, and its seeds.
+
+    groups: train groups by task.
+    last: task to the step it was last a seed.
+    """
 
     rules: Rules
     pool: PoolState

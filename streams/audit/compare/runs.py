@@ -20,7 +20,11 @@ from streams.audit.recompute.select import SealedPass
 
 @dataclass(frozen=True, slots=True)
 class EpochContrast:
-    """An epoch in both runs. members, seeds, groups: those of one run only. rollouts: groups with other results."""
+    """An epoch in both runs.
+
+    members, seeds, groups: those of one run only.
+    rollouts: groups with other results.
+    """
 
     epoch: int
     pools_equal: bool

@@ -34,13 +34,18 @@ Bools = npt.NDArray[np.bool_]
 class EpochDrift:
     """One epoch. Shares are of `groups`, None where there is none.
 
-    zones, categories: train groups by zone and by category. depth: mean turns of their tasks. progress: mean, None
-    where nothing was live. histogram: live groups by their mean, in ten equal bins, the last one closed.
-    variant_groups: those of generated tasks; variant_age: their mean age in epochs, from the boundary that brought them
-    in. revisits: groups whose task was visited before; flips: see the module. evictions: by burn-in or drift at the
-    epoch's boundary; evictions_flipped: those whose verdict had been to keep at the visit before. critiques: stages of
-    synthesis that judged a draft; critiques_passed. psi, jensen_shannon: of the histogram against the reference
-    epoch's.
+    zones, categories: train groups by zone and by category.
+    depth: mean turns of their tasks.
+    progress: mean, None where nothing was live.
+    histogram: live groups by their mean, in ten equal bins, the last one closed.
+    variant_groups: those of generated tasks.
+    variant_age: their mean age in epochs, from the boundary that brought them in.
+    revisits: groups whose task was visited before.
+    flips: see the module.
+    evictions: by burn-in or drift at the epoch's boundary.
+    evictions_flipped: those whose verdict had been to keep at the visit before.
+    critiques: stages of synthesis that judged a draft; critiques_passed.
+    psi, jensen_shannon: of the histogram against the reference epoch's.
     """
 
     epoch: int

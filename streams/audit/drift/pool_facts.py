@@ -12,8 +12,9 @@ _EVICTIONS = frozenset({RetirementRule.BURN_IN.value, RetirementRule.DRIFT_LOW.v
 
 @dataclass(frozen=True, slots=True)
 class PoolFacts:
-    """injected: task to the epoch of the boundary that first brought it in. evicted: epoch to the tasks that left by
-    what they were measured to be."""
+    """injected: task to the epoch of the boundary that first brought it in.
+    evicted: epoch to the tasks that left by what they were measured to be.
+    """
 
     variants: frozenset[str]
     injected: dict[str, int]

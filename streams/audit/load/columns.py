@@ -35,7 +35,11 @@ _SEGMENTS_IN_PROCESS = 2
 
 @dataclass(frozen=True, slots=True)
 class ColumnStore:
-    """The columns of a log. folder: where side files are kept; None: nowhere. jobs: processes that make them."""
+    """The columns of a log.
+
+    folder: where side files are kept; None: nowhere.
+    jobs: processes that make them.
+    """
 
     source: LogSource
     folder: Path | None = None
@@ -167,7 +171,7 @@ def _filled(wanted: ColumnSet, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
 
 
 def _write(path: Path, table: pa.Table, sha256: str) -> None:
-    """The file appears whole or not at all; a folder that cannot be written to is no error: nothing is kept then."""
+    """The file appears complete or not at all; a folder that cannot be written to is no error: nothing is kept then."""
     scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -44,7 +44,7 @@ class LogSource(Protocol):
         """One past the partition's last record; 0 where it is empty."""
 
     def place(self, topic: Topic, partition: int, offset: int) -> str:
-        """Where a record stands, for a person."""
+        """A record's place in the log, for a person."""
 
 
 @dataclass(frozen=True, slots=True)

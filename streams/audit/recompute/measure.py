@@ -55,8 +55,12 @@ class MeasuredPartition:
 
 @dataclass(frozen=True, slots=True)
 class MeasureJob:
-    """A partition to recompute. like: the header of the recorded seals. to_epoch: the last epoch; None: all.
-    views: whether recorded TaskMeasured are compared too."""
+    """A partition to recompute.
+
+    like: the header of the recorded seals.
+    to_epoch: the last epoch; None: all.
+    views: whether recorded TaskMeasured are compared too.
+    """
 
     source: LogSource
     partition: int
@@ -66,7 +70,7 @@ class MeasureJob:
 
     @uncollected()
     def run(self) -> MeasuredPartition:
-        """Folds the partition. An audited log cannot stop the audit: what stops the fold is told in `problem`."""
+        """Folds the partition. An audited log cannot stop the audit: what stops the fold is in `problem`."""
         measured = MeasuredPartition(self.partition)
         views = _Views(self, measured) if self.views else None
         self._fold(measured, views)
@@ -123,7 +127,7 @@ def seals_at(source: LogSource, partition: int, steps: Collection[int]) -> dict[
 
 
 def evidence_of(source: LogSource, partition: int, step: int, task: str) -> tuple[str, ...]:
-    """Where the results of a task at a step stand, and what they say."""
+    """The places of the results of a task at a step, and what they say."""
     found = []
     for offset, _, event in events(source, Topic.ROLLOUTS, partition):
         if isinstance(event, BarrierReached) and event.step == step:

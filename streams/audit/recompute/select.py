@@ -20,7 +20,7 @@ from streams.select.fold import SelectState, evolve, skip
 
 
 class RecordedSeal(NamedTuple):
-    """A recorded chunk: where it stands, and the sha256 of its frame."""
+    """A recorded chunk: its place, and the sha256 of its frame."""
 
     offset: int
     epoch: int

@@ -1,4 +1,4 @@
-"""Settlements of seeds against what they settle: the seed as it was selected, and the variants that stand before them.
+"""Settlements of seeds against what they settle: the seed as it was selected, and the variants before them.
 
 What a synthesis worker made of a seed no replay can recompute. But a settlement that names another step than its
 seed's, more variants than the log holds, or an outcome that is not theirs, is not what any worker or learner writes.
@@ -41,7 +41,7 @@ class Settlements:
         self._counted[event.seed] = _Counted(offset, event, self._written.pop(event.seed, 0))
 
     def divergences(self, seeds: Iterable[BoundarySeedSelected]) -> Iterator[Divergence]:
-        """Where a settlement is not one of the seed that was selected. One of a seed that nobody selected is none."""
+        """Settlements that are not those of the selected seed; one of a seed that nobody selected is ignored."""
         for seed in seeds:
             counted = self._counted.get(seed.seed)
             if counted is None:
