@@ -1,4 +1,4 @@
-import asyncio
+import socket
 
 import pytest
 
@@ -62,9 +62,8 @@ async def test_a_broker_that_takes_calls_and_answers_none_ends_the_question_for_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("eventlog.reader.ANSWER_SECONDS", 0.2)
-    silent = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
-    async with silent:
-        address = f"127.0.0.1:{silent.sockets[0].getsockname()[1]}"
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(LogError, match="the broker did not say in 0 s where its partitions end"):
             await end_offsets(address, [("rods.pool", 0)])
 

@@ -1,4 +1,4 @@
-"""A plain fold of the final log from offset 0, from the design's text alone (DESIGN sections 3 and 4).
+"""A plain fold of the final log from offset 0, from the design's text alone (docs/design.md).
 
 It shares the event types with the project and nothing else: no fold, no rule, no digest. It is slow and simple on
 purpose: lists, fractions, one loop per topic.
