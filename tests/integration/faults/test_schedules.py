@@ -10,7 +10,7 @@ from tests.integration.faults.suite import Outcome, missed, run_suite
 from tests.integration.faults.trial import TRIGGERS
 
 SCHEDULES = range(8)
-AT_A_TIME = 4
+AT_A_TIME = 2
 
 
 @pytest.mark.slow
