@@ -1,7 +1,7 @@
 """The cyclic collector, out of the way of a scan.
 
 A scan holds millions of objects, none of which refers back to one that refers to it: all go when nothing counts on them
-any more. The collector would walk them again and again all the same, for a quarter of the time that a replay takes.
+any more. The collector would walk them again and again all the same.
 """
 
 import gc
